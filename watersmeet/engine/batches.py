@@ -1,0 +1,92 @@
+"""Batches: whatever the user passed, as tables of canonical types, released in the order in which they may be processed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from watersmeet.data import arrow_schema, as_table, check_timestamps, read_declared, schema_of
+from watersmeet.engine.intake import timestamps
+from watersmeet.engine.release import NEVER, Release, Released
+from watersmeet.errors import DataError, nearest_name
+from watersmeet.model.bind import BoundQuery, bind
+from watersmeet.model.query import Query
+
+
+class Batches:
+    """Inputs of a run. A mapping is whole tables, which are complete: nothing in them is late. An iterable of mappings is batches.
+
+    bound: the query, bound to the columns found. tables: the static tables by name.
+    """
+
+    def __init__(self, query: Query, inputs: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+        self.query, self.whole = query, isinstance(inputs, Mapping)
+        self.used = dict.fromkeys(s.stream for s in query.sources)
+        self.schemas = {d.name: d.schema for d in query.declarations}
+        self.rest: Iterator[Mapping[str, Any]] = iter([inputs] if isinstance(inputs, Mapping) else inputs)
+        first = self._read(next(self.rest, {}))
+        for name in self.used:
+            declared = query.declaration(name)
+            if name not in first and declared and declared.location and (self.whole or declared.static):
+                first[name] = read_declared(declared)
+        self.seen = [first]
+        # Without declarations a stream's columns are known only from its rows: read on until all are known.
+        while not self.whole and any(name not in self.schemas for name in self.used):
+            batch = next(self.rest, None)
+            if batch is None:
+                break
+            self.seen.append(self._read(batch))
+        self.bound: BoundQuery = bind(query, self.schemas)
+        self.times = {s.stream: s.timestamp for s in self.bound.sources if not s.static}
+        self.tables = {
+            n: first.get(n, arrow_schema(self.schemas[n]).empty_table()) for n in self.used if n not in self.times
+        }
+        if self.whole:
+            absent = [n for n in self.times if n not in first]
+            if absent:
+                raise DataError(
+                    f"no rows given for stream '{absent[0]}'\n  pass it by name, or declare it with FROM 'path'"
+                )
+
+    def _read(self, batch: Mapping[str, Any]) -> dict[str, pa.Table]:
+        made = {}
+        for name, value in batch.items():
+            if name in self.used:
+                made[name] = as_table(value, name, self.schemas.get(name))
+                self.schemas.setdefault(name, schema_of(made[name].schema, name))
+            elif not self.query.declaration(name):
+                raise DataError(f"the query has no stream '{name}'\n  {nearest_name(name, self.used)}")
+        return made
+
+    def sample(self) -> dict[str, pa.Table]:
+        """By alias, the rows that came first, for choosing a plan."""
+        return {s.alias: self.seen[0][s.stream] for s in self.bound.sources if s.stream in self.seen[0]}
+
+    def released(self) -> Iterator[Released]:
+        """What may be processed, batch by batch; at the end all that waited."""
+        batches = chain(self.seen, map(self._read, self.rest))
+        if self.whole:
+            yield self._complete(next(batches))
+            return
+        release = Release(self.bound)
+        for number, batch in enumerate(batches, 1):
+            yield release.batch(self._streams(batch, number))
+        yield release.flush()
+
+    def _complete(self, tables: dict[str, pa.Table]) -> Released:
+        rows = self._streams(tables, 1)
+        ends = [int(timestamps(t, self.times[n]).max()) for n, t in rows.items() if t.num_rows]
+        return Released(rows, max(ends, default=NEVER))
+
+    def _streams(self, batch: dict[str, pa.Table], number: int) -> dict[str, pa.Table]:
+        made = {}
+        for name, table in batch.items():
+            if name in self.times:
+                check_timestamps(table, name, self.times[name])
+                made[name] = table
+            elif number > 1 and table.num_rows:
+                raise DataError(f"table '{name}': rows in batch {number}\n  a static table comes with the first batch")
+        return made

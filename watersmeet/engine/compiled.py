@@ -1,0 +1,76 @@
+"""The compiler: `njit` with a cache on disk that is right.
+
+Numba's cache notices a change of the file that a function is in, but not of the functions it calls, so the cache folder is named
+after the content of all compiled files. It lies in WATERSMEET_CACHE, or the user's cache folder, or the system's temporary one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """A folder this process can write to; compiled kernels are kept there."""
+    named = os.environ.get("WATERSMEET_CACHE")
+    user = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
+    temporary = os.path.join(tempfile.gettempdir(), f"watersmeet-{os.getuid()}")
+    for base in [named] if named else [user and os.path.join(user, "watersmeet"), temporary]:
+        if not base:
+            continue
+        folder = Path(base) / f"kernel-{_fingerprint()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="watersmeet-"))
+
+
+numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
+
+
+def warm() -> bool:
+    """Whether the kernel was compiled before (else the first call compiles it, which takes a while)."""
+    return any(Path(numba.config.CACHE_DIR).rglob("kernel.run-*.nbi"))  # type: ignore[attr-defined]
+
+
+class Words(Protocol):
+    """A numpy array of integers, of one or two dimensions, as compiled code sees it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __getitem__(self, at: int | tuple[int, int]) -> int: ...
+    def __setitem__(self, at: int | tuple[int, int], value: int) -> None: ...
+
+
+# No reference counting (`_nrt`): the arrays belong to the caller, and counting them costs ten times what the kernel does.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False}
+
+
+def compiled(function: F) -> F:
+    """Compile a function that Python calls."""
+    made: F = numba.njit(**_OPTIONS)(function)
+    return made
+
+
+def inlined(function: F) -> F:
+    """Compile a function that only compiled ones call, into each of them: a call would pass every array by value."""
+    made: F = numba.njit(**_OPTIONS, forceinline=True)(function)
+    return made

@@ -1,0 +1,273 @@
+"""Engine: runs a Program over rows. Feeds the kernel, gives it room, filters and gathers its candidates, switches plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from watersmeet.engine import kernel as K
+from watersmeet.engine import layout as L
+from watersmeet.engine.compile import compile_plan
+from watersmeet.engine.gather import Gather
+from watersmeet.engine.intake import Intake, Rows, timestamps
+from watersmeet.engine.payload import Payload
+from watersmeet.engine.program import Program
+from watersmeet.engine.state import State
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.graph import JoinGraph
+from watersmeet.model.plan import Plan
+
+CHUNK = 1 << 17  # rows of all streams that are prepared at a time
+OUT = 1 << 16  # candidates that the kernel hands over at a time
+FOREVER = 1 << 62
+
+Pause = Callable[["Engine"], None]
+
+
+@dataclass
+class Totals:
+    """What has happened since the engine was made, over all plans it has had."""
+
+    tuples_in: int = 0
+    rejected: int = 0
+    results: int = 0
+    candidates: int = 0
+    probes: int = 0
+    matches: int = 0
+    inserts: int = 0
+    expiries: int = 0
+    plan_switches: int = 0
+    plan_switch_seconds: float = 0.0
+    peak_state_tuples: int = 0
+    peak_state_bytes: int = 0
+
+
+class Engine:
+    """One query, running. `feed` takes rows that are next in global order and yields results as Arrow batches.
+
+    pause, every: call `pause(engine)` after each `every` arrivals, between two tuples; it may switch the plan.
+    """
+
+    def __init__(self, bound: BoundQuery, plan: Plan, pause: Pause | None = None, every: int = 1 << 20) -> None:
+        self.bound, self.pause, self.every = bound, pause, every
+        self.program = compile_plan(bound, plan)
+        self.totals = Totals()
+        self.gather = Gather(bound, self.program.late)
+        implied: dict[str, list[Any]] = {a: list(bound.selections[a]) for a in bound.aliases}
+        for alias, expr in JoinGraph.of(bound).implied:
+            implied[alias].append(expr)
+        self.intakes = [
+            Intake(s, tuple(implied[s.alias]), self.program.columns[i], self.gather.needs(s.alias))
+            for i, s in enumerate(bound.sources)
+        ]
+        self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
+        self.state = State(self.program)
+        self._scratch()
+
+    def _scratch(self) -> None:
+        ops, leaves = len(self.state.pipelines.ops), len(self.bound.sources)
+        self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
+        self.cursor = np.zeros(ops, np.int64)
+        self.bindings = np.zeros(leaves, np.int64)
+        self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
+        self.control[L.VICTIM] = -1
+        self.control[L.QUOTA] = self.every if self.pause else FOREVER
+        if not hasattr(self, "out"):
+            self.out = np.zeros((leaves + 1, OUT), np.int64)
+
+    @property
+    def plan(self) -> Plan:
+        return self.program.plan
+
+    def load_tables(self, tables: Mapping[str, pa.Table]) -> None:
+        """Static tables by alias; before the first row of any stream."""
+        self.totals.tuples_in -= sum(t.num_rows for t in tables.values())
+        for _ in self.feed(tables):
+            raise AssertionError("a static table gives no results by itself")
+        self._fill(range(self.state.leaves, len(self.state.S)))
+
+    def feed(
+        self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows by alias, each table in its stream's order (`Intake.in_order`), none before what was fed already.
+
+        clock: time has come this far, so what leaves by then leaves, although no row says so (DSTREAM).
+        progress: is called with (rows done, rows in all).
+        """
+        done, total = 0, sum(t.num_rows for t in tables.values())
+        times = [timestamps(t, i.source.timestamp) if not i.source.static and (t := tables.get(i.source.alias)) is not None
+                 else None for i in self.intakes]  # fmt: skip
+        for cuts in _chunks(
+            times, [len(tables[i.source.alias]) if i.source.alias in tables else 0 for i in self.intakes]
+        ):
+            rows = []
+            for intake, (low, high) in zip(self.intakes, cuts, strict=True):
+                table = tables.get(intake.source.alias)
+                rows.append(intake.rows(table.slice(low, high - low)) if table is not None else None)
+            self.totals.tuples_in += sum(high - low for low, high in cuts)
+            self.totals.rejected += sum(high - low for low, high in cuts) - sum(r.count for r in rows if r)
+            yield from self._run(rows, L.DEAD)
+            done += sum(high - low for low, high in cuts)
+            if progress:
+                progress(done, total)
+        if self.bound.query.emit == "DSTREAM" and clock != L.DEAD:
+            yield from self._run([None] * len(self.intakes), clock)
+
+    def _run(self, rows: list[Rows | None], clock: int) -> Iterator[pa.RecordBatch]:
+        T, data, flags = self._input(rows)
+        for payload, given in zip(self.payloads, rows, strict=True):
+            if given is not None:
+                payload.append(given.payload)
+        while True:
+            state, pipelines = self.state, self.state.pipelines
+            why = K.run(
+                state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
+                self.keys, self.cursor, self.bindings, self.out, self.control, T, data, flags, L.FAR, clock,
+            )  # fmt: skip
+            if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
+                yield from self._results()
+            if why == L.GROW:
+                state.grow(int(self.control[L.WANTED]))
+                self._note_peak()
+            elif why == L.PAUSED:
+                self.control[L.QUOTA] = self.every
+                if self.pause:
+                    self.pause(self)
+            elif why == L.DONE:
+                break
+        self._note_peak()
+        self._tidy()
+
+    def _results(self) -> Iterator[pa.RecordBatch]:
+        count = int(self.control[L.OUT_ROWS])
+        self.control[L.OUT_ROWS] = 0
+        self.totals.candidates += count
+        made = self.gather.results(self.payloads, self.out[:, :count])
+        self.totals.results += made.num_rows
+        if made.num_rows:
+            yield made
+
+    def _input(self, rows: list[Rows | None]) -> tuple[Any, Any, Any]:
+        """All rows as one flat array, with a table that says where each stream's columns lie in it."""
+        T = np.zeros((len(rows), K.INPUT_WIDTH), np.int64)
+        parts: list[Any] = []
+        flags: list[Any] = []
+        at = flags_at = 0
+        for k, given in enumerate(rows):
+            if given is None:
+                continue
+            n = given.count
+            T[k, K.ROWS_IN], T[k, K.ROW0] = n, self.payloads[k].next
+            T[k, K.TS_IN], T[k, K.COLS_IN] = at, at + n
+            parts += [given.ts, *given.columns]
+            at += n * (1 + len(given.columns))
+            T[k, K.PART_IN], T[k, K.ALIVE_IN] = -1, -1
+            if given.partition:
+                T[k, K.PART_IN] = at
+                parts += given.partition
+                at += 2 * n
+            if given.alive is not None:
+                T[k, K.ALIVE_IN] = flags_at
+                flags.append(given.alive)
+                flags_at += n
+        data = np.concatenate(parts) if parts else np.zeros(1, np.int64)
+        return T, data, np.concatenate(flags) if flags else np.zeros(1, np.uint8)
+
+    def _tidy(self) -> None:
+        """Between feeds: take ids down, and let payload go that no window refers to."""
+        self.state.rebase()
+        for k, payload in enumerate(self.payloads):
+            row = self.state.S[k]
+            if row[L.KIND] == L.RING:
+                payload.forget(int(row[L.ROWBASE] + row[L.FLOOR]))
+            elif payload.rows > 2 * row[L.LIVE] + (1 << 16):
+                at = row[L.ROWNUM_AT]
+                used = np.flatnonzero(self._taken(k))
+                numbers = self.state.m[at + used]
+                order = np.argsort(numbers)
+                self.state.m[at + used[order]] = payload.keep(numbers[order])
+
+    def _taken(self, k: int) -> Any:
+        """Which slots of a pool hold a tuple, be it one that joins or one that only counts."""
+        row, state = self.state.S[k], self.state
+        taken = np.ones(int(row[L.NEXT]), bool)
+        for chain in (L.FREE, L.DEAD_LIST):
+            slot = int(row[chain])
+            while slot >= 0:
+                taken[slot] = False
+                slot = int(state.h[row[L.FREE_AT] + slot])
+        return taken
+
+    def switch(self, plan: Plan | Program) -> None:
+        """Change the plan, between two tuples: pipelines at once, windows as they are, inner states kept or built anew."""
+        began = time.perf_counter()
+        program = plan if isinstance(plan, Program) else compile_plan(self.bound, plan)
+        self._count()
+        quota, rows = self.control[L.QUOTA], self.control[L.OUT_ROWS]
+        if program.stores == self.program.stores:
+            self.program = self.state.program = program
+            self.state.set_pipelines()
+            self._scratch()
+        else:
+            for s in range(self.state.leaves):
+                if self.state.S[s, L.DEAD_COUNT]:
+                    self.state.free_dead(s)
+            self.program, self.state = program, State(program, self.state)
+            self._scratch()
+            self._fill(self.state.missing)
+        self.control[L.QUOTA], self.control[L.OUT_ROWS] = quota, rows
+        self.totals.plan_switches += 1
+        self.totals.plan_switch_seconds += time.perf_counter() - began
+
+    def _fill(self, stores: Any) -> None:
+        """Build inner states from the windows, children before parents."""
+        state = self.state
+        for s in stores:
+            driver, _ = self.program.fill[s - state.leaves]
+            pipe = state.pipelines.fill[s - state.leaves]
+            self.control[L.PHASE] = L.PICK
+            row = state.S[driver]
+            self.control[L.FILL_NEXT] = row[L.FLOOR] if row[L.KIND] == L.RING else 0
+            while True:
+                why = K.fill(
+                    state.m, state.h, state.S, state.I, state.pipelines.ops, state.pipelines.checks, state.members, state.sources,
+                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, driver, pipe,
+                )  # fmt: skip
+                if why == L.DONE:
+                    break
+                state.grow(int(self.control[L.WANTED]))
+
+    def _count(self) -> None:
+        """Add up what the operators of the plan in use have counted, and start them anew."""
+        probes = self.state.pipelines.ops[:, L.CODE] == L.PROBE
+        self.totals.probes += int(self.state.counters[probes, L.TUPLES_IN].sum())
+        self.totals.matches += int(self.state.counters[probes, L.MATCHES].sum())
+        self.state.counters[:] = 0
+
+    def _note_peak(self) -> None:
+        tuples = sum(self.state.live(s) for s in range(len(self.state.S)))
+        self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, tuples)
+        self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.state.bytes)
+
+
+def _chunks(times: list[Any], counts: list[int]) -> Iterator[list[tuple[int, int]]]:
+    """Cut all streams at the same moments, so that a piece has about CHUNK rows; static tables (no times) come whole, first."""
+    sample = 1 << 10
+    found = [t[::sample] for t in times if t is not None and len(t)]
+    marks = (
+        np.unique(np.sort(np.concatenate(found))[:: max(CHUNK // sample, 1)][1:]) if found else np.zeros(0, np.int64)
+    )
+    done = [0] * len(times)
+    for mark in [*marks.tolist(), None]:
+        cuts = []
+        for k, (t, count) in enumerate(zip(times, counts, strict=True)):
+            high = count if t is None or mark is None else int(np.searchsorted(t, mark, side="left"))
+            cuts.append((done[k], high))
+            done[k] = high
+        if any(high > low for low, high in cuts):
+            yield cuts

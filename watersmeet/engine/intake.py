@@ -1,0 +1,140 @@
+"""Intake: rows of one window on their way into the kernel: in order, selected, and with their key columns as int64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watersmeet.engine.values import encode, mix_into, sortable
+from watersmeet.engine.vector import can_fail, truths, vector
+from watersmeet.model.bind import BoundSource
+from watersmeet.model.expr import Column, Expr, type_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one window, in its order. `alive` marks those that can join (None: all can); the others only fill ROWS windows."""
+
+    ts: Any
+    columns: tuple[Any, ...]
+    alive: Any | None
+    partition: tuple[Any, Any] | None
+    payload: pa.Table
+
+    @property
+    def count(self) -> int:
+        return len(self.ts)
+
+
+class Intake:
+    """`selections` and `columns`: expressions over this stream; `kept`: the columns that results need."""
+
+    def __init__(
+        self, source: BoundSource, selections: tuple[Expr, ...], columns: tuple[Expr, ...], kept: list[str]
+    ) -> None:
+        self.source, self.selections, self.columns, self.kept = source, selections, columns, kept
+        self.counted = source.window is not None and source.window.kind == "ROWS"
+
+    def in_order(self, table: pa.Table) -> pa.Table:
+        """Sorted by timestamp, and where rows are counted by the tie key too: elsewhere ties can't change the answer."""
+        if self.source.static:
+            return table
+        ts = timestamps(table, self.source.timestamp)
+        step = np.diff(ts)
+        if bool((step > 0 if self.counted else step >= 0).all()):
+            return table
+        keys = {"k0": pa.array(ts)}
+        if self.counted:
+            for i, name in enumerate(self.source.schema.names, 1):
+                keys[f"k{i}"] = _ranked(table.column(name).combine_chunks())
+        order = pc.sort_indices(pa.table(keys), [(k, "ascending", "at_start") for k in keys])
+        return table.take(order)
+
+    def rows(self, table: pa.Table) -> Rows:
+        """What the kernel needs of rows that are in order already."""
+        n = table.num_rows
+        ts = np.zeros(n, np.int64) if self.source.static else timestamps(table, self.source.timestamp)
+        partition = self._partition(table)
+        alive = self._selected(table)
+        columns = self._encoded(table, alive)
+        payload = table.select(self.kept)
+        if alive.all():
+            return Rows(ts, columns, None, partition, payload)
+        if self.counted:
+            return Rows(ts, columns, alive.view(np.uint8), partition, payload)
+        return Rows(ts[alive], tuple(c[alive] for c in columns), None, None, payload.filter(pa.array(alive)))
+
+    def _selected(self, table: pa.Table) -> Any:
+        """Selections in written order, each on the rows that passed those before it where it could fail on others."""
+        alive = np.ones(table.num_rows, bool)
+        for selection in self.selections:
+            if can_fail(selection):
+                passed = np.flatnonzero(alive)
+                part = table.take(pa.array(passed))
+                alive[passed[~truths(selection, _reader(part), len(passed))]] = False
+            else:
+                alive &= truths(selection, _reader(table), table.num_rows)
+        return alive
+
+    def _encoded(self, table: pa.Table, alive: Any) -> tuple[Any, ...]:
+        """The kernel's columns; rows with a NULL in one join nothing and are marked so in `alive`."""
+        made = []
+        passed = np.flatnonzero(alive) if any(map(can_fail, self.columns)) else None
+        for expr in self.columns:
+            if passed is None or not can_fail(expr):
+                values, valid = encode(vector(expr, _reader(table), table.num_rows), type_of(expr))
+                if valid is not None:
+                    alive &= valid
+            else:
+                part = table.take(pa.array(passed))
+                found, there = encode(vector(expr, _reader(part), len(passed)), type_of(expr))
+                values = np.zeros(table.num_rows, np.int64)
+                values[passed] = found
+                if there is not None:
+                    alive[passed[~there]] = False
+            made.append(values)
+        return tuple(made)
+
+    def _partition(self, table: pa.Table) -> tuple[Any, Any] | None:
+        """Two independent 64-bit hashes of the PARTITION BY columns: 128 bits tell partitions apart."""
+        if not (self.source.window and self.source.window.partition):
+            return None
+        made = []
+        for seed in (1, 2):
+            total = np.full(table.num_rows, seed, np.int64)
+            for name in self.source.window.partition:
+                field = self.source.schema.find(name)
+                assert field is not None
+                values, valid = encode(table.column(field.name).combine_chunks(), field.type, seed)
+                mix_into(values, np.zeros(0, bool) if valid is None else valid, total, seed)
+            made.append(total)
+        return made[0], made[1]
+
+
+def timestamps(table: pa.Table, name: str) -> Any:
+    return table.column(name).combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _reader(table: pa.Table) -> Any:
+    def read(column: Column) -> pa.Array:
+        return _flat(table.column(column.name))
+
+    return read
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _ranked(column: pa.Array) -> pa.Array:
+    """A column that Arrow sorts as the tie key wants: NaN last, -0.0 as 0.0."""
+    if pa.types.is_float64(column.type):
+        values = sortable(pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False))
+        return pa.array(values, mask=pc.is_null(column).to_numpy(zero_copy_only=False))
+    if pa.types.is_boolean(column.type):
+        return column.cast(pa.int8())
+    return column

@@ -1,0 +1,213 @@
+"""The kernel: takes rows of all streams in global order, keeps windows and states, and runs pipelines.
+
+It interprets a Program of integer arrays (layout.py); a new query or plan is new arrays, never a new compilation. Input: for each
+stream rows sorted in its order; the kernel merges them by (timestamp, position in FROM). It returns when the input up to `until` is
+used up, when the output buffer is full, or when a store must grow, and goes on from there when it is called again.
+"""
+
+from __future__ import annotations
+
+from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.layout import (
+    DEAD,
+    DONE,
+    EAGER,
+    EXPIRES,
+    EXPIRIES,
+    FAR,
+    FILL_NEXT,
+    FLOOR,
+    FRESH,
+    GROW,
+    KIND,
+    LEAVE_PIPE,
+    MASK,
+    NCOLS,
+    NEXT,
+    NOW,
+    OUT_ROWS,
+    PART_MASK,
+    PART_USED,
+    PARTITION,
+    PAUSED,
+    PC,
+    PHASE,
+    PICK,
+    PIPE,
+    QUOTA,
+    RANGE,
+    RING,
+    ROWS,
+    RUNNING,
+    SIZE,
+    START,
+    STREAM,
+    TS_AT,
+    VICTIM,
+    WANTED,
+    WINDOW,
+)  # fmt: skip
+from watersmeet.engine.pursue import pursue
+from watersmeet.engine.stores import (
+    drop_oldest,
+    drop_slot,
+    find_partition,
+    join_partition,
+    leave_partition,
+    oldest_of,
+    put,
+    room,
+)
+
+# columns of the table of inputs (T), a row for each stream
+AT = 0  # next row
+ROWS_IN = 1  # number of rows
+TS_IN = 2  # offset of timestamps in the input
+COLS_IN = 3  # offset of the first column; column c is at COLS_IN + c * ROWS_IN
+ROW0 = 4  # row number of row 0
+PART_IN = 5  # offset of partition key and check columns, -1: none
+ALIVE_IN = 6  # offset in the flags, -1: all rows are alive
+INPUT_WIDTH = 7
+
+
+@inlined
+def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
+    """Tuples of a RANGE ring that no index must be told of leave: only the floor moves."""
+    id, last, mask, at, size = S[s, FLOOR], S[s, NEXT], S[s, MASK], S[s, TS_AT], S[s, SIZE]
+    first = id
+    expires = FAR
+    while id < last:
+        expires = m[at + (id & mask)] + size
+        if expires >= now:
+            break
+        expires = FAR
+        id += 1
+    S[s, FLOOR] = id
+    S[s, EXPIRIES] += id - first
+    S[s, EXPIRES] = expires
+
+
+@inlined
+def begin(S: Words, control: Words, bound: Words, pipe: int, s: int, id: int, now: int, victim: int) -> None:
+    """Set out on the pipeline of a tuple."""
+    bound[s] = id
+    control[PC] = pipe
+    control[START] = pipe
+    control[FRESH] = 1
+    control[STREAM] = s
+    control[NOW] = now
+    control[VICTIM] = victim
+    control[PHASE] = RUNNING
+
+
+@inlined
+def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
+    if S[s, KIND] == RING:
+        drop_oldest(m, h, S, I, s)
+    else:
+        drop_slot(m, h, S, I, s, id)
+
+
+@compiled
+def run(
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words, cursor: Words,
+    bound: Words, out: Words, control: Words, T: Words, data: Words, flags: Words, until: int, clock: int,
+) -> int:  # fmt: skip
+    """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
+    n = T.shape[0]
+    while True:
+        if control[PHASE] == RUNNING:
+            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control)
+            if why != DONE:
+                return why
+            if control[VICTIM] >= 0:
+                remove(m, h, S, I, control[STREAM], control[VICTIM])
+            control[PHASE] = PICK
+        if control[QUOTA] <= 0:
+            return PAUSED
+        # the next arrival
+        s, now = -1, until
+        for k in range(n):
+            if T[k, AT] < T[k, ROWS_IN]:
+                ts = data[T[k, TS_IN] + T[k, AT]]
+                if ts < now:
+                    s, now = k, ts
+        # what leaves before it
+        moment = now if s >= 0 else clock
+        leaver, earliest = -1, moment
+        for k in range(n):
+            if S[k, EXPIRES] < earliest:
+                if S[k, EAGER] == 0 and S[k, LEAVE_PIPE] < 0:
+                    skip_expired(m, S, k, moment)
+                else:
+                    leaver, earliest = k, S[k, EXPIRES]
+        if leaver >= 0:
+            if S[leaver, LEAVE_PIPE] >= 0:
+                begin(
+                    S, control, bound, S[leaver, LEAVE_PIPE], leaver, S[leaver, FLOOR], earliest + 1, S[leaver, FLOOR]
+                )
+            else:
+                drop_oldest(m, h, S, I, leaver)
+            continue
+        if s < 0:
+            return DONE
+        # what it pushes out
+        entry = 0
+        key, check = 0, 0
+        victim = -1
+        if S[s, WINDOW] == ROWS:
+            if S[s, NEXT] - S[s, FLOOR] >= S[s, SIZE]:
+                victim = S[s, FLOOR]
+        elif S[s, WINDOW] == PARTITION:
+            if not room(S, s) or S[s, PART_USED] * 2 > S[s, PART_MASK]:
+                control[WANTED] = s
+                return GROW
+            key = data[T[s, PART_IN] + T[s, AT]]
+            check = data[T[s, PART_IN] + T[s, ROWS_IN] + T[s, AT]]
+            entry = find_partition(m, S, s, key, check)
+            if m[entry + 3] > S[s, SIZE]:
+                victim = oldest_of(m, entry)
+        if victim >= 0:
+            if S[s, WINDOW] == PARTITION:
+                leave_partition(m, h, S, s, entry)
+            if S[s, LEAVE_PIPE] >= 0 and m[S[s, TS_AT] + (victim & S[s, MASK])] != DEAD:
+                begin(S, control, bound, S[s, LEAVE_PIPE], s, victim, now, victim)
+            else:
+                remove(m, h, S, I, s, victim)
+            continue
+        if not room(S, s):
+            control[WANTED] = s
+            return GROW
+        # it enters its window and runs its pipeline
+        at = T[s, AT]
+        alive = T[s, ALIVE_IN] < 0 or flags[T[s, ALIVE_IN] + at] != 0
+        id = put(m, h, S, I, s, now, alive, T[s, ROW0] + at, data, T[s, COLS_IN] + at, T[s, ROWS_IN])
+        if S[s, WINDOW] == PARTITION:
+            join_partition(m, h, S, s, entry, key, check, id)
+        T[s, AT] = at + 1
+        control[QUOTA] -= 1
+        if alive and S[s, PIPE] >= 0:
+            begin(S, control, bound, S[s, PIPE], s, id, now, -1)
+
+
+@compiled
+def fill(
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words, cursor: Words,
+    bound: Words, out: Words, control: Words, driver: int, pipe: int,
+) -> int:  # fmt: skip
+    """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
+    while True:
+        if control[PHASE] == RUNNING:
+            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control)
+            if why != DONE:
+                return why
+            control[PHASE] = PICK
+        id = control[FILL_NEXT]
+        if id >= S[driver, NEXT]:
+            return DONE
+        control[FILL_NEXT] = id + 1
+        if m[S[driver, TS_AT] + (id & S[driver, MASK])] != DEAD:
+            begin(S, control, bound, pipe, driver, id, 0, -1)
+
+
+__all__ = ["AT", "INPUT_WIDTH", "NCOLS", "OUT_ROWS", "RANGE", "fill", "run"]

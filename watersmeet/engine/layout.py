@@ -1,0 +1,135 @@
+"""Where things lie: the columns of the tables of integers that make up a Program and its state.
+
+All state lives in one arena of 64-bit words, seen as int64 (`m`) and as int32 (`h`). A *store* is a window of a stream or the
+state of an inner tree node; an *index* finds tuples of a store; an *op* is a step of a pipeline. Offsets named `*_AT` count
+words of the view they are for: int64 for columns, timestamps and row numbers, int32 for links and members.
+
+Ids: a tuple in a store has a 32-bit local id. In a RING (first in, first out) ids count up and the slot is `id & MASK`; all ids below
+FLOOR are gone, so expiry costs nothing and hash chains, which run from newest to oldest, are simply cut off there. In a
+POOL (tuples leave in any order) and a STATE (swept now and then) the id is the slot.
+"""
+
+from typing import Final
+
+# kinds of store
+RING: Final = 0
+POOL: Final = 1
+STATE: Final = 2
+
+# kinds of window
+RANGE: Final = 0
+ROWS: Final = 1
+PARTITION: Final = 2
+FOREVER: Final = 3
+
+# columns of the table of stores (S)
+KIND: Final = 0
+CAP: Final = 1  # slots, a power of two
+MASK: Final = 2
+FLOOR: Final = 3  # lowest id that is live (RING)
+NEXT: Final = 4  # next id (RING), slots ever used (POOL, STATE)
+COLS_AT: Final = 5  # column c is at COLS_AT + c * CAP
+NCOLS: Final = 6
+TS_AT: Final = 7
+WINDOW: Final = 8
+SIZE: Final = 9  # microseconds (RANGE) or rows
+FREE: Final = 10  # first free slot (POOL), chained through FREE_AT; -1: none
+ROWBASE: Final = 11  # row number of id 0 (RING)
+ROWNUM_AT: Final = 12  # row numbers of slots (POOL)
+INDEX_FROM: Final = 13
+INDEX_TO: Final = 14
+MEMBERS_AT: Final = 15  # member k of a STATE's entry is at MEMBERS_AT + k * CAP (int32)
+LEAF_FROM: Final = 16  # leaves of a STATE: members[LEAF_FROM:LEAF_TO]
+LEAF_TO: Final = 17
+SOURCE_FROM: Final = 18  # where a STATE's columns come from: sources[SOURCE_FROM:], one row (leaf, column) each
+EXPIRES: Final = 19  # the first live tuple leaves when time passes this (RANGE)
+PART_AT: Final = (
+    20  # partition directory: 4 words an entry: key, check, oldest (high half) and newest (low half) id + 1, tuples + 1
+)
+PART_MASK: Final = 21
+PART_USED: Final = 22
+FREE_AT: Final = 23  # int32 a slot: next free slot, or the next newer tuple of the partition (POOL)
+LIVE: Final = 24  # tuples in the window (POOL), entries after the last sweep (STATE)
+DEAD_LIST: Final = 25  # slots that have left but may still be referred to by a STATE (POOL), chained through FREE_AT
+INSERTS: Final = 26
+EXPIRIES: Final = 27
+PIPE: Final = 28  # first op of the pipeline that an arriving tuple runs; -1: none
+DEAD_COUNT: Final = 29
+LEAVE_PIPE: Final = 30  # first op of the pipeline that a leaving tuple runs (DSTREAM); -1: none
+EAGER: Final = 31  # whether a leaving tuple must be taken out of an index
+HELD: Final = 32  # whether states refer to tuples of this window
+STORE_WIDTH: Final = 33
+
+# columns of the table of indexes (I)
+ORDERED: Final = 0  # 0: hash chains; 1: ordered tree
+NKEYS: Final = 1
+KEY0: Final = 2  # up to MAX_KEYS columns of the store
+HEADS_AT: Final = 6  # int32 a bucket: newest id of its chain, -1: none
+SHIFT: Final = 7  # 64 - log2(buckets)
+BUCKETS: Final = 8  # number of buckets - 1
+LINK_AT: Final = 9  # int32 a slot: next older id in the chain (hash), left child (tree)
+BACK_AT: Final = 10  # int32 a slot: next newer id in the chain (POOL), right child (tree)
+PARENT_AT: Final = 11  # int32 a slot: parent (tree)
+ROOT: Final = 12
+OF_STORE: Final = 13
+DOUBLY: Final = 14  # whether BACK_AT is kept
+INDEX_WIDTH: Final = 15
+MAX_KEYS: Final = 4
+
+# columns of the table of ops (O)
+CODE: Final = 0
+TARGET: Final = 1  # store probed or stored into
+INDEX: Final = 2
+OP_NKEYS: Final = 3
+OP_KEY0: Final = 4  # MAX_KEYS pairs (leaf, column) that make the key; for an ordered index: low and high bound
+LOW_STRICT: Final = 12
+HIGH_STRICT: Final = 13
+CHECK_FROM: Final = 14  # checks[CHECK_FROM:CHECK_TO] must hold
+CHECK_TO: Final = 15
+OP_WIDTH: Final = 16
+
+# codes of ops
+PROBE: Final = 0
+STORE: Final = 1
+EMIT: Final = 2
+FILLED: Final = 3  # end of a pipeline that only fills a state
+
+# columns of the table of checks: (comparison, leaf, column, leaf, column)
+CHECK_WIDTH: Final = 5
+EQ: Final = 0
+NE: Final = 1
+LT: Final = 2
+LE: Final = 3
+
+# columns of the table of counters, a row for each op
+TUPLES_IN: Final = 0
+MATCHES: Final = 1
+COUNTER_WIDTH: Final = 2
+
+# control words that carry a run of the kernel over its pauses
+PHASE: Final = 0
+OUT_ROWS: Final = 1
+PC: Final = 2  # op to go on with
+START: Final = 3  # first op of the pipeline under way
+STREAM: Final = 4  # stream of the tuple under way
+NOW: Final = 5  # result_ts of what is emitted
+VICTIM: Final = 6  # id that leaves after its deletions have been emitted; -1: none
+WANTED: Final = 7  # store that must grow
+FRESH: Final = 8  # 1: enter PC from above; 0: go on below it
+QUOTA: Final = 9  # arrivals until the kernel comes back by itself
+FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
+CONTROL_WIDTH: Final = 11
+
+# phases
+PICK: Final = 0
+RUNNING: Final = 1
+
+# why the kernel came back
+DONE: Final = 0
+OUT_FULL: Final = 1
+GROW: Final = 2
+PAUSED: Final = 3
+
+DEAD: Final = -(1 << 63)  # timestamp of a slot that holds no live tuple
+FAR: Final = (1 << 63) - 1
+HASH: Final = -7046029254386353131  # 2^64 / golden ratio, as int64

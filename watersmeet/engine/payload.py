@@ -1,0 +1,63 @@
+"""Payload: the rows of one window as they came, in Arrow; looked at only when results are gathered.
+
+Rows are numbered in the order in which they entered. They are kept in pieces, and the newest pieces are merged like the tiers of a
+log-structured store, so that there are few of them and each row is copied only a few times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+SMALL = 1 << 16  # pieces below this many rows are merged
+
+
+class Payload:
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.pieces: list[pa.Table] = []
+        self.first = self.next = 0
+        self._whole: pa.Table | None = None
+
+    def append(self, rows: pa.Table) -> None:
+        self.next += rows.num_rows
+        if rows.num_rows == 0:
+            return
+        self.pieces.append(rows)
+        self._whole = None
+        while (
+            len(self.pieces) > 1
+            and self.pieces[-1].num_rows < SMALL
+            and self.pieces[-2].num_rows < 2 * self.pieces[-1].num_rows
+        ):
+            last = self.pieces.pop()
+            self.pieces[-1] = pa.concat_tables([self.pieces[-1], last]).combine_chunks()
+
+    def forget(self, below: int) -> None:
+        """No row numbered below this is asked for any more."""
+        while self.pieces and self.first + self.pieces[0].num_rows <= below:
+            self.first += self.pieces.pop(0).num_rows
+            self._whole = None
+
+    def keep(self, rows: Any) -> Any:
+        """Keep only these rows (sorted numbers); returns their new numbers."""
+        kept = self.take(rows)
+        self.pieces, self._whole = ([kept] if kept.num_rows else []), None
+        self.first, self.next = 0, kept.num_rows
+        return np.arange(kept.num_rows)
+
+    def take(self, rows: Any) -> pa.Table:
+        """The rows with these numbers, in this order."""
+        if self._whole is None:
+            self._whole = pa.concat_tables(self.pieces) if self.pieces else self.schema.empty_table()
+        return self._whole.take(pa.array(rows - self.first))
+
+    @property
+    def rows(self) -> int:
+        return self.next - self.first
+
+    @property
+    def bytes(self) -> int:
+        return sum(p.nbytes for p in self.pieces)

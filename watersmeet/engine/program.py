@@ -1,0 +1,92 @@
+"""Program: a plan for one query, as data. Compiled by compile.py, laid out in memory by state.py, run by the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.expr import Expr
+from watersmeet.model.plan import Plan
+
+Source: TypeAlias = tuple[int, int]  # (leaf, column of it)
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """An index on columns of a store: hash chains, or ordered by its one column. No columns: a chain of all (a scan)."""
+
+    columns: tuple[int, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class StoreSpec:
+    """A window (one leaf) or the state of an inner node (several). `sources`: where each of a state's columns comes from."""
+
+    name: str
+    leaves: tuple[int, ...]
+    sources: tuple[Source, ...]
+    indexes: tuple[IndexSpec, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """`left op right` between columns of leaves; op is = <> < or <=."""
+
+    op: str
+    left: Source
+    right: Source
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Look up matches in a store. `key`: a source for each column of the index; `low`, `high`: (source, strict) for an ordered one."""
+
+    store: int
+    index: int
+    key: tuple[Source, ...] = ()
+    low: tuple[Source, bool] | None = None
+    high: tuple[Source, bool] | None = None
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Store what has been joined so far into the state of an inner node."""
+
+    store: int
+
+
+@dataclass(frozen=True)
+class Emit:
+    """A result is complete."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Nothing more to do (a pipeline that only fills states)."""
+
+
+Op: TypeAlias = Probe | Keep | Emit | End
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the kernel runs.
+
+    columns: for each leaf (FROM order) the expressions whose values the kernel sees, as int64; the same for every plan of a query.
+    stores: windows of the leaves first, then states of inner nodes, children before parents.
+    arrive, leave: for each leaf the pipeline of a tuple that comes, and of one that goes (DSTREAM); empty: none.
+    fill: for each state the leaf that drives it and the pipeline that builds it from the windows.
+    late: predicates that the kernel can't decide; candidates are filtered by them afterwards.
+    """
+
+    bound: BoundQuery
+    plan: Plan
+    columns: tuple[tuple[Expr, ...], ...]
+    stores: tuple[StoreSpec, ...]
+    arrive: tuple[tuple[Op, ...], ...]
+    leave: tuple[tuple[Op, ...], ...]
+    fill: tuple[tuple[int, tuple[Op, ...]], ...]
+    late: tuple[Expr, ...]

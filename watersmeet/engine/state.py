@@ -1,0 +1,320 @@
+"""State: windows, indexes and inner states in one arena, laid out for a Program.
+
+Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. A store
+that is nearly full when another grows is enlarged along with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watersmeet.engine import layout as L
+from watersmeet.engine.program import Check, Emit, Keep, Op, Probe, Program, Source
+from watersmeet.engine.relink import rehash, relink, sweep
+from watersmeet.model.window import Window
+
+SMALLEST = 64  # slots of a new store
+REBASE = 1 << 30  # ids of a ring are taken down when they pass this, so that links fit 32 bits
+
+
+@dataclass
+class Pipelines:
+    """All ops of a program in one table; for each pipeline its first op."""
+
+    ops: Any
+    checks: Any
+    arrive: list[int]
+    leave: list[int]
+    fill: list[int]
+
+
+class State:
+    """The arrays of a running program. `m`, `h`: the arena; `S`, `I`: tables of stores and indexes (layout.py)."""
+
+    def __init__(self, program: Program, old: State | None = None) -> None:
+        """A state for a program: empty, or with the windows of `old` and those of its inner states that serve again.
+
+        `missing` says which inner states are not filled yet.
+        """
+        self.program = program
+        stores, leaves = program.stores, len(program.columns)
+        self.leaves = leaves
+        self.S = np.zeros((len(stores), L.STORE_WIDTH), np.int64)
+        self.I = np.zeros((sum(len(s.indexes) for s in stores), L.INDEX_WIDTH), np.int64)
+        self.members = np.array([leaf for s in stores for leaf in s.leaves], np.int64)
+        flat = [source for s in stores[leaves:] for source in s.sources]
+        self.sources = np.array(flat, np.int64).reshape(-1, 2)
+        at_index = at_member = at_source = 0
+        held = {leaf for s in stores[leaves:] for leaf in s.leaves}
+        for s, spec in enumerate(stores):
+            row = self.S[s]
+            window = program.bound.sources[s].window if s < leaves else None
+            row[L.KIND] = L.STATE if s >= leaves else L.POOL if window and window.partition else L.RING
+            row[L.WINDOW], row[L.SIZE] = _window(window)
+            row[L.NCOLS] = len(program.columns[s]) if s < leaves else len(spec.sources)
+            row[L.LEAF_FROM], row[L.LEAF_TO] = at_member, at_member + len(spec.leaves)
+            row[L.INDEX_FROM], row[L.INDEX_TO] = at_index, at_index + len(spec.indexes)
+            row[L.SOURCE_FROM] = at_source
+            row[L.FREE] = row[L.DEAD_LIST] = -1
+            row[L.EXPIRES] = L.FAR
+            row[L.HELD] = s in held
+            for x, index in enumerate(spec.indexes, at_index):
+                self.I[x, L.ORDERED] = index.ordered
+                self.I[x, L.NKEYS] = len(index.columns)
+                self.I[x, L.KEY0 : L.KEY0 + len(index.columns)] = index.columns
+                self.I[x, L.OF_STORE] = s
+                self.I[x, L.ROOT] = -1
+                self.I[x, L.DOUBLY] = row[L.KIND] == L.POOL and not index.ordered
+                row[L.EAGER] |= index.ordered or row[L.KIND] == L.POOL
+            at_index += len(spec.indexes)
+            at_member += len(spec.leaves)
+            at_source += len(spec.sources) if s >= leaves else 0
+        self.set_pipelines()
+        self.m = np.zeros(0, np.int64)
+        self.h = self.m.view(np.int32)
+        origin = self._origins(old)
+        self.missing = [s for s in range(leaves, len(stores)) if origin[s] < 0]
+        caps, parts = [], []
+        for s in range(len(stores)):
+            was = old.S[origin[s]] if old is not None and origin[s] >= 0 else None
+            caps.append(int(was[L.CAP]) if was is not None else SMALLEST)
+            parts.append((int(was[L.PART_MASK]) + 1 if was is not None else 64) if self._partitioned(s) else 0)
+            if was is not None:
+                self.S[s, _CARRIED] = was[_CARRIED]
+        self._layout(caps, parts, old, origin)
+
+    def _origins(self, old: State | None) -> list[int]:
+        """For each store the store of `old` that has the same content; -1: none."""
+        if old is None:
+            return [-1] * len(self.S)
+        origin = list(range(self.leaves))
+        for spec in self.program.stores[self.leaves :]:
+            same = [
+                k for k, was in enumerate(old.program.stores)
+                if k >= self.leaves and was.leaves == spec.leaves and was.sources == spec.sources
+            ]  # fmt: skip
+            origin.append(same[0] if same else -1)
+        return origin
+
+    def set_pipelines(self) -> None:
+        """Write the program's pipelines into the tables the kernel reads."""
+        self.pipelines = pipelines(self.program, self.S)
+        self.counters = np.zeros((len(self.pipelines.ops), L.COUNTER_WIDTH), np.int64)
+        self.S[: self.leaves, L.PIPE] = self.pipelines.arrive
+        self.S[: self.leaves, L.LEAVE_PIPE] = self.pipelines.leave
+
+    def _partitioned(self, s: int) -> bool:
+        return bool(self.S[s, L.WINDOW] == L.PARTITION)
+
+    def live(self, s: int) -> int:
+        """Tuples now in a window; entries of a state that are stored (swept ones are gone, dead ones may be among them)."""
+        row = self.S[s]
+        if row[L.KIND] == L.RING:
+            return int(row[L.NEXT] - row[L.FLOOR])
+        return int(row[L.LIVE] if row[L.KIND] == L.POOL else row[L.NEXT])
+
+    def grow(self, s: int) -> None:
+        """Make room in a store: by taking out what is dead if that frees half of it, else by more slots."""
+        row = self.S[s]
+        if row[L.KIND] == L.STATE:
+            sweep(self.m, self.h, self.S, self.I, self.members, s)
+            if row[L.NEXT] <= row[L.CAP] // 2:
+                return
+        if row[L.KIND] == L.POOL and row[L.DEAD_COUNT] > 0:
+            self.free_dead(s)
+            if row[L.LIVE] <= row[L.CAP] // 2 and not self._directory_full(s):
+                return
+        caps = [int(c) for c in self.S[:, L.CAP]]
+        parts = [int(p) + 1 if self._partitioned(k) else 0 for k, p in enumerate(self.S[:, L.PART_MASK])]
+        for k in range(len(caps)):
+            wanted = k == s and not (self._directory_full(k) and self._has_room(k))
+            if wanted or (self.live(k) > caps[k] * 7 // 8 and self.S[k, L.KIND] != L.STATE):
+                caps[k] *= 2
+            if self._partitioned(k) and self.S[k, L.PART_USED] * 2 > parts[k] // 2:
+                parts[k] *= 2
+        self._layout(caps, parts, self, list(range(len(caps))))
+
+    def _directory_full(self, s: int) -> bool:
+        return self._partitioned(s) and bool(self.S[s, L.PART_USED] * 2 > self.S[s, L.PART_MASK])
+
+    def _has_room(self, s: int) -> bool:
+        row = self.S[s]
+        if row[L.KIND] == L.RING:
+            return bool(row[L.NEXT] - row[L.FLOOR] < row[L.CAP])
+        return bool(row[L.FREE] >= 0 or row[L.NEXT] < row[L.CAP])
+
+    def sweep_states(self) -> None:
+        """Take the dead entries out of every state, so that counts are of live ones."""
+        for s in range(self.leaves, len(self.S)):
+            sweep(self.m, self.h, self.S, self.I, self.members, s)
+
+    def free_dead(self, s: int) -> None:
+        """Give a pool's dead slots back, once no state refers to them."""
+        for k in range(self.leaves, len(self.S)):
+            if s in self.members[self.S[k, L.LEAF_FROM] : self.S[k, L.LEAF_TO]]:
+                sweep(self.m, self.h, self.S, self.I, self.members, k)
+        row = self.S[s]
+        while row[L.DEAD_LIST] >= 0:
+            slot = int(row[L.DEAD_LIST])
+            row[L.DEAD_LIST] = self.h[row[L.FREE_AT] + slot]
+            self.h[row[L.FREE_AT] + slot] = row[L.FREE]
+            row[L.FREE] = slot
+        row[L.DEAD_COUNT] = 0
+
+    def rebase(self) -> None:
+        """Take down the ids of rings that have come far; between tuples only."""
+        for s in range(self.leaves):
+            row = self.S[s]
+            if row[L.KIND] == L.RING and row[L.NEXT] > REBASE:
+                by = int(row[L.FLOOR]) // int(row[L.CAP]) * int(row[L.CAP])
+                self._shift_members(s, by)
+                row[L.FLOOR] -= by
+                row[L.NEXT] -= by
+                row[L.ROWBASE] += by
+                relink(self.m, self.h, self.S, self.I, s)
+
+    def _shift_members(self, leaf: int, by: int) -> None:
+        for k in range(self.leaves, len(self.S)):
+            row = self.S[k]
+            sweep(self.m, self.h, self.S, self.I, self.members, k)
+            for j, member in enumerate(self.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]):
+                if member == leaf:
+                    at = row[L.MEMBERS_AT] + j * row[L.CAP]
+                    self.h[at : at + row[L.NEXT]] -= np.int32(by)
+
+    @property
+    def bytes(self) -> int:
+        return int(self.m.nbytes)
+
+    def _layout(self, caps: list[int], parts: list[int], old: State | None, origin: list[int]) -> None:
+        """Lay the arena out for these capacities and move over what `old` (which may be this state itself) has."""
+        was = (old.m, old.h, old.S.copy()) if old is not None else None
+        at = 0
+
+        def words(n: int) -> int:
+            nonlocal at
+            at += n
+            return at - n
+
+        for s, cap in enumerate(caps):
+            row = self.S[s]
+            row[L.CAP], row[L.MASK] = cap, cap - 1
+            row[L.COLS_AT] = words(cap * int(row[L.NCOLS]))
+            if row[L.KIND] == L.STATE:
+                row[L.MEMBERS_AT] = 2 * words(cap * int(row[L.LEAF_TO] - row[L.LEAF_FROM]) // 2)
+            else:
+                row[L.TS_AT] = words(cap)
+            if row[L.KIND] == L.POOL:
+                row[L.ROWNUM_AT] = words(cap)
+                row[L.FREE_AT] = 2 * words(cap // 2)
+                row[L.PART_AT], row[L.PART_MASK] = words(4 * parts[s]), parts[s] - 1
+            for x in range(row[L.INDEX_FROM], row[L.INDEX_TO]):
+                index = self.I[x]
+                index[L.LINK_AT] = 2 * words(cap // 2)
+                if index[L.ORDERED]:
+                    index[L.BACK_AT], index[L.PARENT_AT] = 2 * words(cap // 2), 2 * words(cap // 2)
+                    continue
+                if index[L.DOUBLY]:
+                    index[L.BACK_AT] = 2 * words(cap // 2)
+                buckets = cap if index[L.NKEYS] else 2
+                index[L.HEADS_AT] = 2 * words(buckets // 2)
+                index[L.BUCKETS], index[L.SHIFT] = (
+                    (buckets - 1, 65 - buckets.bit_length()) if index[L.NKEYS] else (0, 63)
+                )
+        self.m = np.zeros(at, np.int64)
+        self.h = self.m.view(np.int32)
+        for s in range(len(caps)):
+            if was is not None and origin[s] >= 0:
+                self._move(s, was[2][origin[s]], was[0], was[1])
+            relink(self.m, self.h, self.S, self.I, s)
+
+    def _move(self, s: int, old: Any, old_m: Any, old_h: Any) -> None:
+        row = self.S[s]
+        if row[L.KIND] == L.RING:
+            ids = np.arange(row[L.FLOOR], row[L.NEXT])
+            there, here = ids & row[L.MASK], ids & old[L.MASK]
+        else:
+            there = here = np.arange(row[L.NEXT])
+        for c in range(row[L.NCOLS]):
+            self.m[row[L.COLS_AT] + c * row[L.CAP] + there] = old_m[old[L.COLS_AT] + c * old[L.CAP] + here]
+        if row[L.KIND] == L.STATE:
+            for k in range(row[L.LEAF_TO] - row[L.LEAF_FROM]):
+                self.h[row[L.MEMBERS_AT] + k * row[L.CAP] + there] = old_h[old[L.MEMBERS_AT] + k * old[L.CAP] + here]
+            return
+        self.m[row[L.TS_AT] + there] = old_m[old[L.TS_AT] + here]
+        if row[L.KIND] == L.POOL:
+            self.m[row[L.ROWNUM_AT] + there] = old_m[old[L.ROWNUM_AT] + here]
+            self.h[row[L.FREE_AT] + there] = old_h[old[L.FREE_AT] + here]
+            self._move_directory(row, old, old_m)
+
+    def _move_directory(self, row: Any, old: Any, old_m: Any) -> None:
+        entries = old_m[old[L.PART_AT] : old[L.PART_AT] + 4 * (old[L.PART_MASK] + 1)].reshape(-1, 4)
+        rehash(self.m, row, entries)
+
+
+_CARRIED = [
+    L.FLOOR, L.NEXT, L.FREE, L.ROWBASE, L.EXPIRES, L.PART_USED, L.LIVE, L.DEAD_LIST, L.INSERTS, L.EXPIRIES, L.DEAD_COUNT,
+]  # fmt: skip
+
+
+def _window(window: Window | None) -> tuple[int, int]:
+    if window is None or window.kind == "UNBOUNDED":
+        return L.FOREVER, 0
+    if window.kind == "RANGE":
+        return L.RANGE, window.size
+    return (L.PARTITION if window.partition else L.ROWS), window.size
+
+
+def pipelines(program: Program, S: Any) -> Pipelines:
+    """The ops of all pipelines as one table, those of one pipeline in a row."""
+    ops: list[list[int]] = []
+    checks: list[list[int]] = []
+
+    def add(pipeline: tuple[Op, ...]) -> int:
+        if not pipeline:
+            return -1
+        first = len(ops)
+        ops.extend(_op(op, S, checks) for op in pipeline)
+        return first
+
+    arrive = [add(p) for p in program.arrive]
+    leave = [add(p) for p in program.leave]
+    fill = [add(p) for _, p in program.fill]
+    return Pipelines(
+        np.array(ops, np.int64).reshape(-1, L.OP_WIDTH),
+        np.array(checks, np.int64).reshape(-1, L.CHECK_WIDTH),
+        arrive,
+        leave,
+        fill,
+    )
+
+
+_CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
+
+
+def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
+    row = [0] * L.OP_WIDTH
+    row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
+    if isinstance(op, Probe):
+        row[L.CODE], row[L.TARGET], row[L.INDEX] = L.PROBE, op.store, int(S[op.store, L.INDEX_FROM]) + op.index
+        row[L.OP_NKEYS] = len(op.key)
+        for k, source in enumerate(op.key):
+            row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = source
+        if op.low:
+            row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = op.low[0], int(op.low[1])
+        if op.high:
+            row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = op.high[0], int(op.high[1])
+        row[L.CHECK_FROM] = len(checks)
+        checks.extend([_CHECKS[c.op], *c.left, *c.right] for c in op.checks)
+        row[L.CHECK_TO] = len(checks)
+    elif isinstance(op, Keep):
+        row[L.CODE], row[L.TARGET] = L.STORE, op.store
+    else:
+        row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
+    return row
+
+
+__all__ = ["REBASE", "Check", "Pipelines", "Source", "State", "pipelines"]
