@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from watersmeet.errors import QueryError, nearest_name
+from watersmeet.model.evaluate import like_form
 from watersmeet.model.expr import (
     FLIPPED,
     NEGATED,
@@ -297,6 +298,7 @@ class _Binder:
         if isinstance(expr, Like):
             if type_of(expr.operand) not in (STRING, NULL):
                 raise QueryError(f"LIKE needs a STRING, but {expr.operand} is {type_of(expr.operand)}")
+            like_form(expr.pattern)
             return expr
         if isinstance(expr, Negate):
             if type_of(expr.operand).name not in ("BIGINT", "DOUBLE", "INTERVAL"):

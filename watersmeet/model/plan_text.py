@@ -103,7 +103,7 @@ class _Parser:
 
     def count(self) -> int:
         value = self.number()
-        if value != int(value):
+        if not value.is_integer():
             raise PlanError(f"plan: expected a whole number, found {value!r}")
         return int(value)
 

@@ -1,0 +1,104 @@
+"""A query and its plan in words: what `explain` says. One fact a line, in the order in which a query is understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from watersmeet.model.bind import BoundQuery, BoundSource
+from watersmeet.model.durations import duration
+from watersmeet.model.expr import streams_of, type_of
+from watersmeet.model.graph import JoinGraph
+from watersmeet.model.plan import Plan, nodes
+from watersmeet.model.query import RESULT_TS
+from watersmeet.model.types import quoted
+
+
+def describe(bound: BoundQuery, plan: Plan) -> str:
+    """The query as understood, its streams and windows, its join graph, what it demands and allows, and the plan.
+
+    >>> from watersmeet.model.expr import Column, Compare
+    >>> from watersmeet.model.bind import bind
+    >>> from watersmeet.model.query import Output, Query, Source
+    >>> from watersmeet.model.types import BIGINT, TIMESTAMP, Field, Schema
+    >>> from watersmeet.model.window import Window
+    >>> s = Schema((Field("k", BIGINT), Field("ts", TIMESTAMP)))
+    >>> same = Compare("=", Column("a", "k"), Column("b", "k"))
+    >>> two = (Source("a", Window.rows(5), "a"), Source("b", Window.unbounded(), "b"))
+    >>> print(describe(bind(Query((Output(Column("a", "k")),), two, (same,)), {"a": s, "b": s}), Plan.mjoin(["a", "b"])))
+    Query
+      SELECT a.k
+      FROM a [ROWS 5], b [UNBOUNDED]
+      WHERE a.k = b.k
+      EMIT ISTREAM;
+    Streams
+      a  [ROWS 5]     ordered by ts
+      b  [UNBOUNDED]  ordered by ts
+    Results
+      k BIGINT, result_ts TIMESTAMP
+    Join graph
+      equal     a.k = b.k
+    Plan
+      (a b)  mjoin
+      a -> b
+      b -> a
+    """
+    graph = JoinGraph.of(bound)
+    parts = [
+        ("Query", str(replace(bound.query, declarations=())).splitlines()),
+        ("Streams", list(_streams(bound))),
+        ("Results", [", ".join([*(f"{n} {type_of(e)}" for n, e in bound.outputs), f"{RESULT_TS} TIMESTAMP"])]),
+        ("Selections, on arrival", [f"{a}: {p}" for a, ps in bound.selections.items() for p in ps]),
+        ("Join graph", list(_graph(graph))),
+        ("Plan", list(_plan(plan, bound))),
+    ]
+    return "\n".join(line for name, lines in parts if lines for line in [name, *(f"  {x}".rstrip() for x in lines)])
+
+
+def _streams(bound: BoundQuery) -> Iterator[str]:
+    rows = [(s.alias, str(s.window or "static table"), _nature(s, bound)) for s in bound.sources]
+    alias = max(len(a) for a, _, _ in rows)
+    window = max(len(w) for _, w, _ in rows)
+    for name, kept, nature in rows:
+        yield f"{name:<{alias}}  {kept:<{window}}  {nature}"
+
+
+def _nature(source: BoundSource, bound: BoundQuery) -> str:
+    said = [] if source.alias == source.stream else [f"of {source.stream}"]
+    if not source.static:
+        said.append(f"ordered by {source.timestamp}")
+        if source.lateness_us:
+            said.append(f"up to {duration(source.lateness_us)} late")
+        if source.idle_us is not None:
+            said.append(f"not waited for when {duration(source.idle_us)} behind")
+    declared = bound.query.declaration(source.stream)
+    if declared and declared.location:
+        said.append(f"from {declared.location}")
+    return ", ".join(said)
+
+
+def _graph(graph: JoinGraph) -> Iterator[str]:
+    for found in graph.classes:
+        yield f"equal     {found}"
+    for stream, predicate in graph.implied:
+        yield f"implied   {predicate}, on {stream} alone"
+    for comparison in graph.comparisons:
+        yield f"compared  {comparison}"
+    for residual in graph.residuals:
+        yield f"residual  {residual}, over {', '.join(s for s in graph.streams if s in streams_of(residual))}"
+    if len(graph.components) > 1:
+        groups = [" ".join(s for s in graph.streams if s in part) for part in graph.components]
+        yield f"apart     {' | '.join(groups)}: no condition links them, so every combination is a result"
+
+
+def _plan(plan: Plan, bound: BoundQuery) -> Iterator[str]:
+    static = {
+        quoted(s.alias) for s in bound.sources if s.static
+    }  # their rows are there from the beginning: they probe nothing
+    yield f"{plan}  {plan.kind}"
+    for node in nodes(plan.root):
+        if node is not plan.root:
+            yield f"keeps the state of {node}"
+        for own, order in zip(node.inputs, node.orders, strict=True):
+            if str(own) not in static:
+                yield f"{own} -> {' -> '.join(str(node.inputs[j]) for j in order)}"
