@@ -1,0 +1,20 @@
+"""Data in and out without Spark: Arrow, pandas, Python rows, CSV, Parquet and JSON lines; errors name file, row and column.
+
+What arrives is brought to canonical Arrow types once, here; what leaves is written beside its target and renamed when whole.
+"""
+
+from watersmeet.data.schema import arrow_schema, arrow_type, language_type, schema_of
+from watersmeet.data.table import as_table, check_timestamps, read_declared
+from watersmeet.data.write import TableWriter, write_table
+
+__all__ = [
+    "TableWriter",
+    "arrow_schema",
+    "arrow_type",
+    "as_table",
+    "check_timestamps",
+    "language_type",
+    "read_declared",
+    "schema_of",
+    "write_table",
+]

@@ -1,0 +1,81 @@
+"""Tables as plain rows and back, in the values that model/evaluate.py computes with: for the oracle and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from watersmeet.data.schema import arrow_schema, schema_of
+from watersmeet.data.table import as_table, check_timestamps
+from watersmeet.errors import DataError, nearest_name
+from watersmeet.model.bind import BoundQuery, bind
+from watersmeet.model.conditions import Tuple
+from watersmeet.model.evaluate import evaluator
+from watersmeet.model.expr import type_of
+from watersmeet.model.query import RESULT_TS, Query
+from watersmeet.model.types import TIMESTAMP, Field, Schema
+
+Tables: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = dict[str, list[Row]]
+"""Rows by the name of their stream or table."""
+
+_PLAIN = {pa.timestamp("us", tz="UTC"): pa.int64(), pa.duration("us"): pa.int64(), pa.date32(): pa.int32()}
+
+
+def plain_rows(table: pa.Table) -> list[Row]:
+    """The rows of a table of canonical types: timestamps and intervals as microseconds, dates as days.
+
+    >>> plain_rows(pa.table({"ts": pa.array([5], pa.timestamp("us", tz="UTC")), "x": [None]}))
+    [{'ts': 5, 'x': None}]
+    """
+    columns = [column.cast(_PLAIN.get(column.type, column.type)).to_pylist() for column in table.columns]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def plain_table(schema: Schema, columns: Sequence[Sequence[Any]]) -> pa.Table:
+    """A table of canonical types from columns of plain values."""
+    made = arrow_schema(schema)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, made, strict=True)], schema=made)
+
+
+def plain_results(bound: BoundQuery, results: Sequence[tuple[float, Mapping[str, Tuple]]]) -> pa.Table:
+    """The table of results, each a time and a combination: the selected columns, then `result_ts`."""
+    rows = [{alias: member.row for alias, member in combination.items()} for _, combination in results]
+    columns = [[value(r) for r in rows] for value in (evaluator(e) for _, e in bound.outputs)]
+    schema = Schema((*(Field(name, type_of(e)) for name, e in bound.outputs), Field(RESULT_TS, TIMESTAMP)))
+    return plain_table(schema, [*columns, [ts for ts, _ in results]])
+
+
+def plain_batches(query: Query, data: Tables | Iterable[Tables]) -> tuple[BoundQuery, Rows, list[Rows]]:
+    """The query bound to its data, the rows of the static tables, and the batches of stream rows; whole tables are one batch.
+
+    A batch that lacks a stream has no rows of it. A static table comes with the first batch.
+    """
+    schemas = {d.name: d.schema for d in query.declarations}
+    read: list[dict[str, pa.Table]] = []
+    for batch in [data] if isinstance(data, Mapping) else data:
+        read.append({name: as_table(value, name, schemas.get(name)) for name, value in batch.items()})
+        schemas |= {name: schema_of(table.schema, name) for name, table in read[-1].items() if name not in schemas}
+    bound = bind(query, schemas)
+    used = {source.stream: source for source in bound.sources}
+    for name in schemas:
+        if name not in used and not query.declaration(name):
+            raise DataError(f"the query has no stream '{name}'\n  {nearest_name(name, used)}")
+    tables: Rows = {name: [] for name, source in used.items() if source.static}
+    batches: list[Rows] = []
+    for number, batch in enumerate(read, 1):
+        batches.append({})
+        for name, table in batch.items():
+            if name in tables:
+                if number > 1 and table.num_rows:
+                    raise DataError(
+                        f"table '{name}': rows in batch {number}\n  a static table comes with the first batch"
+                    )
+                tables[name] += plain_rows(table)
+            elif name in used:
+                check_timestamps(table, name, used[name].timestamp)
+                batches[-1][name] = plain_rows(table)
+    return bound, tables, batches
