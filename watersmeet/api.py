@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from watersmeet.errors import PlanError
+from watersmeet.errors import PlanError, QueryError
 from watersmeet.lang import parse
-from watersmeet.model.bind import BoundQuery
+from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
+from watersmeet.model.describe import describe
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Leaf, Node, Plan, Tree
 from watersmeet.model.query import Query
@@ -75,26 +76,35 @@ def run(
         for batch in engine.feed(given, released.clock, progress):
             give(batch)
     rows_out = pa.Table.from_batches(made, schema=engine.gather.output) if sink is None else None
-    return Result(rows_out, metrics(engine, late, time.perf_counter() - began), engine.plan)
+    # What only approximate answers, or caches, would make other than zero.
+    none = dict.fromkeys(("cache_hits", "cache_misses", "evicted", "shed", "unprobed"), 0)
+    measured = engine.metrics() | none | {"late": late, "seconds": time.perf_counter() - began}
+    return Result(rows_out, measured, engine.plan)
 
 
-def metrics(engine: Any, late: int, seconds: float) -> dict[str, Any]:
-    """What happened, as a flat dictionary."""
-    engine._count()
-    totals = engine.totals
-    made = {name: getattr(totals, name) for name in totals.__dataclass_fields__}
-    state = engine.state
-    made |= {
-        "late": late,
-        "cache_hits": 0,
-        "cache_misses": 0,
-        "evicted": 0,
-        "shed": 0,
-        "unprobed": 0,
-        "state_bytes": state.bytes,
-        "seconds": seconds,
-    }
-    return made
+def explain(
+    text: str | Query,
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    analyze: Mapping[str, Any] | None = None,
+) -> str:
+    """How a query is understood, and the plan that `run` takes.
+
+    analyze: inputs as for `run`: the query is run over them too, and what was measured is said as well. Without them the streams
+        must be declared.
+    """
+    query = parse(text) if isinstance(text, str) else text
+    if analyze is None:
+        try:
+            bound = bind(query)
+        except QueryError as e:
+            raise e.at(str(text)) from None
+        return describe(bound, choose(bound, "auto", stats, budget or query.budget))
+    from watersmeet.engine.batches import Batches
+
+    result = run(query, analyze, stats=stats, budget=budget, sink=lambda batch: None)
+    measured = "\n".join(f"  {name:<20} {value:.6g}" for name, value in result.metrics.items())
+    return f"{describe(Batches(query, analyze).bound, result.plan)}\nMeasured\n{measured}"
 
 
 def choose(
@@ -141,4 +151,4 @@ def _connected(graph: JoinGraph, start: list[str]) -> list[str]:
     return order
 
 
-__all__ = ["Result", "choose", "run"]
+__all__ = ["Result", "choose", "explain", "run"]

@@ -1,0 +1,90 @@
+"""The verbs and their options. Bodies import what they need when they run, so that the command line starts at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from watersmeet.errors import WatersmeetError
+
+
+class _Group(typer.core.TyperGroup):
+    """All verbs end the same way when the user's query or data is wrong, or when the user stops them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WatersmeetError as e:
+            _complain(str(e))
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            _complain("interrupted; nothing is half-written")
+            raise typer.Exit(130) from None
+
+
+def _complain(message: str) -> None:
+    from watersmeet.cli.show import complain
+
+    complain(message)
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="Continuous multi-way window joins within a CPU and a memory budget.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Job = Annotated[Path, typer.Argument(metavar="JOB.sql", help="a job file: CREATE STREAM ...; SELECT ...;")]
+Jobs = Annotated[list[Path], typer.Argument(metavar="JOB.sql...", help="one or more job files")]
+
+
+@app.command()
+def run(
+    job: Job,
+    into: Annotated[str | None, typer.Option(help="write here instead of INTO (a file, or a folder)")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an output that is there already")] = False,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME=PATH", help="read a stream or table from here instead")
+    ] = None,
+    plan: Annotated[str, typer.Option(help="auto, mjoin, xjoin, or a plan such as '((o p) s)'")] = "auto",
+    rows: Annotated[int, typer.Option(min=0, help="how many of the first results to show")] = 10,
+) -> None:
+    """Run a job file in this process, show the first results, and write all of them where INTO says."""
+    from watersmeet.cli.run import run_job
+
+    run_job(job, into=into, overwrite=overwrite, inputs=inputs or [], plan=plan, rows=rows)
+
+
+@app.command()
+def explain(jobs: Jobs) -> None:
+    """Say how each query is understood: its streams and windows, its join graph, and the plan."""
+    from watersmeet.cli.explain import explain_jobs
+
+    explain_jobs(jobs)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="folder for the demo's data, job file and results")] = Path("demo-out"),
+    orders: Annotated[int, typer.Option(min=1, help="how many orders to make")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="the same seed makes the same data")] = 1,
+) -> None:
+    """Make three streams, join them, and show what came of it."""
+    from watersmeet.cli.demo import run_demo
+
+    run_demo(out, orders, seed)
+
+
+@app.command()
+def version() -> None:
+    """Say which version this is."""
+    from watersmeet import __version__
+
+    typer.echo(__version__)
