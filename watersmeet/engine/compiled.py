@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -47,8 +48,18 @@ numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
 
 
 def warm() -> bool:
-    """Whether the kernel was compiled before (else the first call compiles it, which takes a while)."""
+    """Whether the kernel has been compiled before (else the first call compiles it)."""
     return any(Path(numba.config.CACHE_DIR).rglob("kernel.run-*.nbi"))  # type: ignore[attr-defined]
+
+
+def announce() -> None:
+    """Say so if the kernel is about to be compiled: it takes a while, once for each version on each machine."""
+    if not _said and not warm():
+        print("watersmeet: compiling the join kernel, once on this machine (about 15 s) ...", file=sys.stderr, flush=True)
+    _said.append(True)
+
+
+_said: list[bool] = []
 
 
 class Words(Protocol):

@@ -13,10 +13,11 @@ import pyarrow as pa
 from watersmeet.engine import kernel as K
 from watersmeet.engine import layout as L
 from watersmeet.engine.compile import compile_plan
+from watersmeet.engine.compiled import announce
 from watersmeet.engine.gather import Gather
 from watersmeet.engine.intake import Intake, Rows, timestamps
 from watersmeet.engine.payload import Payload
-from watersmeet.engine.program import Program
+from watersmeet.engine.program import Probe, Program
 from watersmeet.engine.state import State
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
@@ -24,6 +25,7 @@ from watersmeet.model.plan import Plan
 
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
+CACHE = 1 << 20  # bytes of state from which on the kernel looks ahead
 FOREVER = 1 << 62
 
 Pause = Callable[["Engine"], None]
@@ -47,6 +49,27 @@ class Totals:
     peak_state_bytes: int = 0
 
 
+@dataclass(frozen=True)
+class OpCount:
+    """One step of one pipeline of the plan in use: how many tuples came to it, how many matches it gave."""
+
+    pipeline: str
+    step: str
+    tuples_in: int
+    matches: int
+
+
+@dataclass(frozen=True)
+class StoreCount:
+    """One window or inner state: what it holds now, and what has come and gone since the plan has been in use."""
+
+    name: str
+    tuples: int
+    bytes: int
+    inserts: int
+    expiries: int
+
+
 class Engine:
     """One query, running. `feed` takes rows that are next in global order and yields results as Arrow batches.
 
@@ -54,6 +77,7 @@ class Engine:
     """
 
     def __init__(self, bound: BoundQuery, plan: Plan, pause: Pause | None = None, every: int = 1 << 20) -> None:
+        announce()
         self.bound, self.pause, self.every = bound, pause, every
         self.program = compile_plan(bound, plan)
         self.totals = Totals()
@@ -91,6 +115,19 @@ class Engine:
             raise AssertionError("a static table gives no results by itself")
         self._fill(range(self.state.leaves, len(self.state.S)))
 
+    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+        """Put rows back into their windows without running their pipelines, and build inner states from them: instead of
+        `load_tables`. Static tables whole; of each stream, in its order, at least the rows that are in its window."""
+        rows = sum(t.num_rows for t in tables.values())
+        leaves = self.state.leaves
+        pipes = self.state.S[:leaves][:, [L.PIPE, L.LEAVE_PIPE]].copy()
+        self.state.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = -1
+        for _ in self.feed(tables):
+            raise AssertionError("rows that are put back give no results")
+        self.state.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = pipes
+        self.totals.tuples_in -= rows
+        self._fill(range(leaves, len(self.state.S)))
+
     def feed(
         self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Callable[[int, int], None] | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -125,6 +162,7 @@ class Engine:
                 payload.append(given.payload)
         while True:
             state, pipelines = self.state, self.state.pipelines
+            self.control[L.AHEAD] = state.bytes > CACHE
             why = K.run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
                 self.keys, self.cursor, self.bindings, self.out, self.control, T, data, flags, L.FAR, clock,
@@ -154,7 +192,7 @@ class Engine:
 
     def _input(self, rows: list[Rows | None]) -> tuple[Any, Any, Any]:
         """All rows as one flat array, with a table that says where each stream's columns lie in it."""
-        T = np.zeros((len(rows), K.INPUT_WIDTH), np.int64)
+        T = np.zeros((len(rows), L.INPUT_WIDTH), np.int64)
         parts: list[Any] = []
         flags: list[Any] = []
         at = flags_at = 0
@@ -162,17 +200,17 @@ class Engine:
             if given is None:
                 continue
             n = given.count
-            T[k, K.ROWS_IN], T[k, K.ROW0] = n, self.payloads[k].next
-            T[k, K.TS_IN], T[k, K.COLS_IN] = at, at + n
+            T[k, L.ROWS_IN], T[k, L.ROW0] = n, self.payloads[k].next
+            T[k, L.TS_IN], T[k, L.COLS_IN] = at, at + n
             parts += [given.ts, *given.columns]
             at += n * (1 + len(given.columns))
-            T[k, K.PART_IN], T[k, K.ALIVE_IN] = -1, -1
+            T[k, L.PART_IN], T[k, L.ALIVE_IN] = -1, -1
             if given.partition:
-                T[k, K.PART_IN] = at
+                T[k, L.PART_IN] = at
                 parts += given.partition
                 at += 2 * n
             if given.alive is not None:
-                T[k, K.ALIVE_IN] = flags_at
+                T[k, L.ALIVE_IN] = flags_at
                 flags.append(given.alive)
                 flags_at += n
         data = np.concatenate(parts) if parts else np.zeros(1, np.int64)
@@ -186,11 +224,10 @@ class Engine:
             if row[L.KIND] == L.RING:
                 payload.forget(int(row[L.ROWBASE] + row[L.FLOOR]))
             elif payload.rows > 2 * row[L.LIVE] + (1 << 16):
-                at = row[L.ROWNUM_AT]
+                records = self.state.records(k)
                 used = np.flatnonzero(self._taken(k))
-                numbers = self.state.m[at + used]
-                order = np.argsort(numbers)
-                self.state.m[at + used[order]] = payload.keep(numbers[order])
+                used = used[np.argsort(records[used, L.ROWNUM])]
+                records[used, L.ROWNUM] = payload.keep(records[used, L.ROWNUM])
 
     def _taken(self, k: int) -> Any:
         """Which slots of a pool hold a tuple, be it one that joins or one that only counts."""
@@ -200,14 +237,14 @@ class Engine:
             slot = int(row[chain])
             while slot >= 0:
                 taken[slot] = False
-                slot = int(state.h[row[L.FREE_AT] + slot])
+                slot = int(state.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
         return taken
 
     def switch(self, plan: Plan | Program) -> None:
         """Change the plan, between two tuples: pipelines at once, windows as they are, inner states kept or built anew."""
         began = time.perf_counter()
         program = plan if isinstance(plan, Program) else compile_plan(self.bound, plan)
-        self._count()
+        self._bank()
         quota, rows = self.control[L.QUOTA], self.control[L.OUT_ROWS]
         if program.stores == self.program.stores:
             self.program = self.state.program = program
@@ -242,12 +279,54 @@ class Engine:
                     break
                 state.grow(int(self.control[L.WANTED]))
 
-    def _count(self) -> None:
-        """Add up what the operators of the plan in use have counted, and start them anew."""
+    def metrics(self) -> dict[str, Any]:
+        """What has happened so far, as numbers by name."""
+        made = {name: getattr(self.totals, name) for name in self.totals.__dataclass_fields__}
+        for name, count in self._counted().items():
+            made[name] += count
+        made["state_tuples"] = sum(self.state.live(s) for s in range(len(self.state.S)))
+        made["state_bytes"] = self.state.bytes
+        made["payload_bytes"] = sum(p.bytes for p in self.payloads)
+        return made
+
+    def operators(self) -> list[OpCount]:
+        """The steps of all pipelines of the plan in use, with their counts."""
+        made = []
+        names = [s.name for s in self.program.stores]
+        for pipes, starts in ((self.program.arrive, self.state.pipelines.arrive), (self.program.leave, self.state.pipelines.leave)):
+            for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
+                for k, op in enumerate(pipeline):
+                    if isinstance(op, Probe):
+                        came, matched = (int(c) for c in self.state.counters[first + k])
+                        made.append(OpCount(names[leaf], names[op.store], came, matched))
+        return made
+
+    def stores(self) -> list[StoreCount]:
+        """The windows, then the inner states, with what they hold."""
+        return [
+            StoreCount(
+                spec.name, self.state.live(s), int(self.state.S[s, L.WORDS]) * 8, int(self.state.S[s, L.INSERTS]),
+                int(self.state.S[s, L.EXPIRIES]),
+            )  # fmt: skip
+            for s, spec in enumerate(self.program.stores)
+        ]
+
+    def _counted(self) -> dict[str, int]:
+        """What the operators and stores of the plan in use have counted."""
         probes = self.state.pipelines.ops[:, L.CODE] == L.PROBE
-        self.totals.probes += int(self.state.counters[probes, L.TUPLES_IN].sum())
-        self.totals.matches += int(self.state.counters[probes, L.MATCHES].sum())
+        return {
+            "probes": int(self.state.counters[probes, L.TUPLES_IN].sum()),
+            "matches": int(self.state.counters[probes, L.MATCHES].sum()),
+            "inserts": int(self.state.S[:, L.INSERTS].sum()),
+            "expiries": int(self.state.S[:, L.EXPIRIES].sum()),
+        }
+
+    def _bank(self) -> None:
+        """Add what has been counted to the totals, and start the counters anew."""
+        for name, count in self._counted().items():
+            setattr(self.totals, name, getattr(self.totals, name) + count)
         self.state.counters[:] = 0
+        self.state.S[:, [L.INSERTS, L.EXPIRIES]] = 0
 
     def _note_peak(self) -> None:
         tuples = sum(self.state.live(s) for s in range(len(self.state.S)))

@@ -7,8 +7,13 @@ used up, when the output buffer is full, or when a store must grow, and goes on 
 
 from __future__ import annotations
 
+from watersmeet.engine.ahead import look_ahead
 from watersmeet.engine.compiled import Words, compiled, inlined
 from watersmeet.engine.layout import (
+    AHEAD,
+    ALIVE_IN,
+    AT,
+    COLS_IN,
     DEAD,
     DONE,
     EAGER,
@@ -21,11 +26,9 @@ from watersmeet.engine.layout import (
     GROW,
     KIND,
     LEAVE_PIPE,
-    MASK,
-    NCOLS,
     NEXT,
     NOW,
-    OUT_ROWS,
+    PART_IN,
     PART_MASK,
     PART_USED,
     PARTITION,
@@ -35,14 +38,16 @@ from watersmeet.engine.layout import (
     PICK,
     PIPE,
     QUOTA,
-    RANGE,
     RING,
+    ROW0,
     ROWS,
+    ROWS_IN,
     RUNNING,
     SIZE,
     START,
     STREAM,
-    TS_AT,
+    TS,
+    TS_IN,
     VICTIM,
     WANTED,
     WINDOW,
@@ -56,28 +61,19 @@ from watersmeet.engine.stores import (
     leave_partition,
     oldest_of,
     put,
+    record,
     room,
-)
-
-# columns of the table of inputs (T), a row for each stream
-AT = 0  # next row
-ROWS_IN = 1  # number of rows
-TS_IN = 2  # offset of timestamps in the input
-COLS_IN = 3  # offset of the first column; column c is at COLS_IN + c * ROWS_IN
-ROW0 = 4  # row number of row 0
-PART_IN = 5  # offset of partition key and check columns, -1: none
-ALIVE_IN = 6  # offset in the flags, -1: all rows are alive
-INPUT_WIDTH = 7
+)  # fmt: skip
 
 
 @inlined
 def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
     """Tuples of a RANGE ring that no index must be told of leave: only the floor moves."""
-    id, last, mask, at, size = S[s, FLOOR], S[s, NEXT], S[s, MASK], S[s, TS_AT], S[s, SIZE]
+    id, last, size = S[s, FLOOR], S[s, NEXT], S[s, SIZE]
     first = id
     expires = FAR
     while id < last:
-        expires = m[at + (id & mask)] + size
+        expires = m[record(S, s, id) + TS] + size
         if expires >= now:
             break
         expires = FAR
@@ -170,7 +166,7 @@ def run(
         if victim >= 0:
             if S[s, WINDOW] == PARTITION:
                 leave_partition(m, h, S, s, entry)
-            if S[s, LEAVE_PIPE] >= 0 and m[S[s, TS_AT] + (victim & S[s, MASK])] != DEAD:
+            if S[s, LEAVE_PIPE] >= 0 and m[record(S, s, victim) + TS] != DEAD:
                 begin(S, control, bound, S[s, LEAVE_PIPE], s, victim, now, victim)
             else:
                 remove(m, h, S, I, s, victim)
@@ -180,6 +176,8 @@ def run(
             return GROW
         # it enters its window and runs its pipeline
         at = T[s, AT]
+        if control[AHEAD]:
+            look_ahead(m, h, S, I, O, T, data, s, at)
         alive = T[s, ALIVE_IN] < 0 or flags[T[s, ALIVE_IN] + at] != 0
         id = put(m, h, S, I, s, now, alive, T[s, ROW0] + at, data, T[s, COLS_IN] + at, T[s, ROWS_IN])
         if S[s, WINDOW] == PARTITION:
@@ -206,8 +204,5 @@ def fill(
         if id >= S[driver, NEXT]:
             return DONE
         control[FILL_NEXT] = id + 1
-        if m[S[driver, TS_AT] + (id & S[driver, MASK])] != DEAD:
+        if m[record(S, driver, id) + TS] != DEAD:
             begin(S, control, bound, pipe, driver, id, 0, -1)
-
-
-__all__ = ["AT", "INPUT_WIDTH", "NCOLS", "OUT_ROWS", "RANGE", "fill", "run"]

@@ -1,8 +1,14 @@
 """Where things lie: the columns of the tables of integers that make up a Program and its state.
 
 All state lives in one arena of 64-bit words, seen as int64 (`m`) and as int32 (`h`). A *store* is a window of a stream or the
-state of an inner tree node; an *index* finds tuples of a store; an *op* is a step of a pipeline. Offsets named `*_AT` count
-words of the view they are for: int64 for columns, timestamps and row numbers, int32 for links and members.
+state of an inner tree node; an *index* finds tuples of a store; an *op* is a step of a pipeline.
+
+A store is an array of records, one a slot, with all that a probe looks at side by side, so that a match costs one cache line:
+
+    window   timestamp | POOL: row number, free link | columns ... | links of indexes (int32) ...
+    state    ids of member tuples (int32) ...                | columns ... | links of indexes (int32) ...
+
+Behind the records lie the bucket heads of its hash indexes. Columns are named by their word in the record, links by their half word.
 
 Ids: a tuple in a store has a 32-bit local id. In a RING (first in, first out) ids count up and the slot is `id & MASK`; all ids below
 FLOOR are gone, so expiry costs nothing and hash chains, which run from newest to oldest, are simply cut off there. In a
@@ -28,51 +34,55 @@ CAP: Final = 1  # slots, a power of two
 MASK: Final = 2
 FLOOR: Final = 3  # lowest id that is live (RING)
 NEXT: Final = 4  # next id (RING), slots ever used (POOL, STATE)
-COLS_AT: Final = 5  # column c is at COLS_AT + c * CAP
-NCOLS: Final = 6
-TS_AT: Final = 7
+ROWS_AT: Final = 5  # record of a slot: ROWS_AT + slot * STRIDE
+STRIDE: Final = 6  # words of a record
+COL0: Final = 7  # word of the first column
 WINDOW: Final = 8
 SIZE: Final = 9  # microseconds (RANGE) or rows
-FREE: Final = 10  # first free slot (POOL), chained through FREE_AT; -1: none
+FREE: Final = 10  # first free slot (POOL), chained through FREE_LINK; -1: none
 ROWBASE: Final = 11  # row number of id 0 (RING)
-ROWNUM_AT: Final = 12  # row numbers of slots (POOL)
+NCOLS: Final = 12
 INDEX_FROM: Final = 13
 INDEX_TO: Final = 14
-MEMBERS_AT: Final = 15  # member k of a STATE's entry is at MEMBERS_AT + k * CAP (int32)
+WORDS: Final = 15  # words of the store in the arena, from ROWS_AT on
 LEAF_FROM: Final = 16  # leaves of a STATE: members[LEAF_FROM:LEAF_TO]
 LEAF_TO: Final = 17
-SOURCE_FROM: Final = 18  # where a STATE's columns come from: sources[SOURCE_FROM:], one row (leaf, column) each
+SOURCE_FROM: Final = 18  # where a STATE's columns come from: sources[SOURCE_FROM:], one row (leaf, word) each
 EXPIRES: Final = 19  # the first live tuple leaves when time passes this (RANGE)
 PART_AT: Final = (
     20  # partition directory: 4 words an entry: key, check, oldest (high half) and newest (low half) id + 1, tuples + 1
 )
 PART_MASK: Final = 21
 PART_USED: Final = 22
-FREE_AT: Final = 23  # int32 a slot: next free slot, or the next newer tuple of the partition (POOL)
-LIVE: Final = 24  # tuples in the window (POOL), entries after the last sweep (STATE)
-DEAD_LIST: Final = 25  # slots that have left but may still be referred to by a STATE (POOL), chained through FREE_AT
-INSERTS: Final = 26
-EXPIRIES: Final = 27
-PIPE: Final = 28  # first op of the pipeline that an arriving tuple runs; -1: none
-DEAD_COUNT: Final = 29
-LEAVE_PIPE: Final = 30  # first op of the pipeline that a leaving tuple runs (DSTREAM); -1: none
-EAGER: Final = 31  # whether a leaving tuple must be taken out of an index
-HELD: Final = 32  # whether states refer to tuples of this window
-STORE_WIDTH: Final = 33
+LIVE: Final = 23  # tuples in the window (POOL), entries after the last sweep (STATE)
+DEAD_LIST: Final = 24  # slots that have left but may still be referred to by a STATE (POOL), chained through FREE_LINK
+INSERTS: Final = 25
+EXPIRIES: Final = 26
+PIPE: Final = 27  # first op of the pipeline that an arriving tuple runs; -1: none
+DEAD_COUNT: Final = 28
+LEAVE_PIPE: Final = 29  # first op of the pipeline that a leaving tuple runs (DSTREAM); -1: none
+EAGER: Final = 30  # whether a leaving tuple must be taken out of an index
+HELD: Final = 31  # whether states refer to tuples of this window
+STORE_WIDTH: Final = 32
+
+# places in a record
+TS: Final = 0  # word: timestamp of a window's tuple; DEAD if it does not join
+ROWNUM: Final = 1  # word: its row number (POOL)
+FREE_LINK: Final = 4  # half word: next free slot, or next newer tuple of its partition (POOL)
 
 # columns of the table of indexes (I)
 ORDERED: Final = 0  # 0: hash chains; 1: ordered tree
 NKEYS: Final = 1
-KEY0: Final = 2  # up to MAX_KEYS columns of the store
+KEY0: Final = 2  # words of up to MAX_KEYS columns
 HEADS_AT: Final = 6  # int32 a bucket: newest id of its chain, -1: none
 SHIFT: Final = 7  # 64 - log2(buckets)
 BUCKETS: Final = 8  # number of buckets - 1
-LINK_AT: Final = 9  # int32 a slot: next older id in the chain (hash), left child (tree)
-BACK_AT: Final = 10  # int32 a slot: next newer id in the chain (POOL), right child (tree)
-PARENT_AT: Final = 11  # int32 a slot: parent (tree)
+LINK: Final = 9  # half word: next older id in the chain (hash), left child (tree)
+BACK: Final = 10  # half word: next newer id in the chain (POOL), right child (tree)
+PARENT: Final = 11  # half word: parent (tree)
 ROOT: Final = 12
 OF_STORE: Final = 13
-DOUBLY: Final = 14  # whether BACK_AT is kept
+DOUBLY: Final = 14  # whether BACK is kept
 INDEX_WIDTH: Final = 15
 MAX_KEYS: Final = 4
 
@@ -81,12 +91,15 @@ CODE: Final = 0
 TARGET: Final = 1  # store probed or stored into
 INDEX: Final = 2
 OP_NKEYS: Final = 3
-OP_KEY0: Final = 4  # MAX_KEYS pairs (leaf, column) that make the key; for an ordered index: low and high bound
+OP_KEY0: Final = 4  # MAX_KEYS pairs (leaf, word) that make the key; for an ordered index: low and high bound
 LOW_STRICT: Final = 12
 HIGH_STRICT: Final = 13
 CHECK_FROM: Final = 14  # checks[CHECK_FROM:CHECK_TO] must hold
 CHECK_TO: Final = 15
-OP_WIDTH: Final = 16
+SIMPLE: Final = (
+    16  # a window probed by a hash index on one column, nothing to check: 2 if what follows is EMIT, else 1; 0: not so
+)
+OP_WIDTH: Final = 17
 
 # codes of ops
 PROBE: Final = 0
@@ -94,7 +107,7 @@ STORE: Final = 1
 EMIT: Final = 2
 FILLED: Final = 3  # end of a pipeline that only fills a state
 
-# columns of the table of checks: (comparison, leaf, column, leaf, column)
+# columns of the table of checks: (comparison, leaf, word, leaf, word)
 CHECK_WIDTH: Final = 5
 EQ: Final = 0
 NE: Final = 1
@@ -105,6 +118,16 @@ LE: Final = 3
 TUPLES_IN: Final = 0
 MATCHES: Final = 1
 COUNTER_WIDTH: Final = 2
+
+# columns of the table of inputs (T), a row for each stream
+AT: Final = 0  # next row
+ROWS_IN: Final = 1  # number of rows
+TS_IN: Final = 2  # offset of timestamps in the input
+COLS_IN: Final = 3  # offset of the first column; column c is at COLS_IN + c * ROWS_IN
+ROW0: Final = 4  # row number of row 0
+PART_IN: Final = 5  # offset of partition key and check columns, -1: none
+ALIVE_IN: Final = 6  # offset in the flags, -1: all rows are alive
+INPUT_WIDTH: Final = 7
 
 # control words that carry a run of the kernel over its pauses
 PHASE: Final = 0
@@ -118,7 +141,8 @@ WANTED: Final = 7  # store that must grow
 FRESH: Final = 8  # 1: enter PC from above; 0: go on below it
 QUOTA: Final = 9  # arrivals until the kernel comes back by itself
 FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
-CONTROL_WIDTH: Final = 11
+AHEAD: Final = 11  # whether to prefetch for rows to come
+CONTROL_WIDTH: Final = 12
 
 # phases
 PICK: Final = 0

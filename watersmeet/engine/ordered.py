@@ -7,7 +7,7 @@ Equal keys are ordered by slot. A range is read by `first_from` and then `succes
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, inlined
-from watersmeet.engine.layout import BACK_AT, CAP, COLS_AT, HASH, KEY0, LINK_AT, MASK, OF_STORE, PARENT_AT, ROOT
+from watersmeet.engine.layout import BACK, HASH, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
 
 
 @inlined
@@ -19,41 +19,42 @@ def _priority(slot: int) -> int:
 @inlined
 def tree_key(m: Words, S: Words, I: Words, x: int, slot: int) -> int:
     s = I[x, OF_STORE]
-    return m[S[s, COLS_AT] + I[x, KEY0] * S[s, CAP] + slot]
+    return m[S[s, ROWS_AT] + slot * S[s, STRIDE] + I[x, KEY0]]
 
 
 @inlined
-def _rotate_up(h: Words, I: Words, x: int, node: int) -> None:
-    """Lift `node` above its parent, keeping the order."""
-    left, right, up = I[x, LINK_AT], I[x, BACK_AT], I[x, PARENT_AT]
-    parent = h[up + node]
-    grand = h[up + parent]
-    if h[left + parent] == node:
-        inner = h[right + node]
-        h[left + parent] = inner
-        h[right + node] = parent
+def _rotate_up(h: Words, I: Words, x: int, at: int, step: int, node: int) -> None:
+    """Lift `node` above its parent, keeping the order. `at`, `step`: where records begin and how far apart they are (half words)."""
+    left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
+    parent = h[up + node * step]
+    grand = h[up + parent * step]
+    if h[left + parent * step] == node:
+        inner = h[right + node * step]
+        h[left + parent * step] = inner
+        h[right + node * step] = parent
     else:
-        inner = h[left + node]
-        h[right + parent] = inner
-        h[left + node] = parent
+        inner = h[left + node * step]
+        h[right + parent * step] = inner
+        h[left + node * step] = parent
     if inner >= 0:
-        h[up + inner] = parent
-    h[up + parent] = node
-    h[up + node] = grand
+        h[up + inner * step] = parent
+    h[up + parent * step] = node
+    h[up + node * step] = grand
     if grand < 0:
         I[x, ROOT] = node
-    elif h[left + grand] == parent:
-        h[left + grand] = node
+    elif h[left + grand * step] == parent:
+        h[left + grand * step] = node
     else:
-        h[right + grand] = node
+        h[right + grand * step] = node
 
 
 @inlined
 def tree_insert(m: Words, h: Words, S: Words, I: Words, x: int, slot: int) -> None:
-    left, right, up = I[x, LINK_AT], I[x, BACK_AT], I[x, PARENT_AT]
-    h[left + slot] = -1
-    h[right + slot] = -1
-    h[up + slot] = -1
+    at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
+    left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
+    h[left + slot * step] = -1
+    h[right + slot * step] = -1
+    h[up + slot * step] = -1
     node = I[x, ROOT]
     if node < 0:
         I[x, ROOT] = slot
@@ -62,67 +63,66 @@ def tree_insert(m: Words, h: Words, S: Words, I: Words, x: int, slot: int) -> No
     while True:
         k = tree_key(m, S, I, x, node)
         side = left if key < k or (key == k and slot < node) else right
-        child = h[side + node]
+        child = h[side + node * step]
         if child < 0:
-            h[side + node] = slot
-            h[up + slot] = node
+            h[side + node * step] = slot
+            h[up + slot * step] = node
             break
         node = child
     priority = _priority(slot)
-    while h[up + slot] >= 0 and _priority(h[up + slot]) < priority:
-        _rotate_up(h, I, x, slot)
+    while h[up + slot * step] >= 0 and _priority(h[up + slot * step]) < priority:
+        _rotate_up(h, I, x, at, step, slot)
 
 
 @inlined
-def tree_delete(h: Words, I: Words, x: int, slot: int) -> None:
-    left, right, up = I[x, LINK_AT], I[x, BACK_AT], I[x, PARENT_AT]
+def tree_delete(h: Words, S: Words, I: Words, x: int, slot: int) -> None:
+    at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
+    left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
     while True:
-        a, b = h[left + slot], h[right + slot]
+        a, b = h[left + slot * step], h[right + slot * step]
         if a < 0 or b < 0:
             break
-        _rotate_up(h, I, x, a if _priority(a) > _priority(b) else b)
+        _rotate_up(h, I, x, at, step, a if _priority(a) > _priority(b) else b)
     child = a if a >= 0 else b
-    parent = h[up + slot]
+    parent = h[up + slot * step]
     if child >= 0:
-        h[up + child] = parent
+        h[up + child * step] = parent
     if parent < 0:
         I[x, ROOT] = child
-    elif h[left + parent] == slot:
-        h[left + parent] = child
+    elif h[left + parent * step] == slot:
+        h[left + parent * step] = child
     else:
-        h[right + parent] = child
+        h[right + parent * step] = child
 
 
 @inlined
 def first_from(m: Words, h: Words, S: Words, I: Words, x: int, low: int, strict: int) -> int:
     """The first slot in order whose key is >= low (> low if strict); -1: none."""
-    left, right = I[x, LINK_AT], I[x, BACK_AT]
+    at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
     node, found = I[x, ROOT], -1
     while node >= 0:
         k = tree_key(m, S, I, x, node)
         if k > low or (k == low and strict == 0):
             found = node
-            node = h[left + node]
+            node = h[at + I[x, LINK] + node * step]
         else:
-            node = h[right + node]
+            node = h[at + I[x, BACK] + node * step]
     return found
 
 
 @inlined
-def successor(h: Words, I: Words, x: int, slot: int) -> int:
+def successor(h: Words, S: Words, I: Words, x: int, slot: int) -> int:
     """The next slot in order; -1: none."""
-    left, right, up = I[x, LINK_AT], I[x, BACK_AT], I[x, PARENT_AT]
-    node = h[right + slot]
+    at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
+    left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
+    node = h[right + slot * step]
     if node >= 0:
-        while h[left + node] >= 0:
-            node = h[left + node]
+        while h[left + node * step] >= 0:
+            node = h[left + node * step]
         return node
     node = slot
-    parent = h[up + node]
-    while parent >= 0 and h[right + parent] == node:
+    parent = h[up + node * step]
+    while parent >= 0 and h[right + parent * step] == node:
         node = parent
-        parent = h[up + node]
+        parent = h[up + node * step]
     return parent
-
-
-__all__ = ["MASK", "first_from", "successor", "tree_delete", "tree_insert", "tree_key"]

@@ -12,11 +12,9 @@ from __future__ import annotations
 from watersmeet.engine.compiled import Words, inlined
 from watersmeet.engine.layout import (
     BUCKETS,
-    CAP,
     CHECK_FROM,
     CHECK_TO,
     CODE,
-    COLS_AT,
     DEAD,
     DONE,
     EMIT,
@@ -33,12 +31,11 @@ from watersmeet.engine.layout import (
     KIND,
     LEAF_FROM,
     LEAF_TO,
-    LINK_AT,
+    LINK,
     LOW_STRICT,
     LT,
     MASK,
     MATCHES,
-    MEMBERS_AT,
     NE,
     NOW,
     OP_KEY0,
@@ -50,22 +47,25 @@ from watersmeet.engine.layout import (
     PROBE,
     RING,
     ROWBASE,
-    ROWNUM_AT,
+    ROWNUM,
+    ROWS_AT,
     SHIFT,
+    SIMPLE,
     START,
     STATE,
     STORE,
+    STRIDE,
     TARGET,
     TUPLES_IN,
     WANTED,
 )  # fmt: skip
 from watersmeet.engine.ordered import first_from, successor, tree_key
-from watersmeet.engine.stores import entry_alive, mix, room, store_entry
+from watersmeet.engine.stores import entry_alive, mix, record, room, store_entry
 
 
 @inlined
-def value_of(m: Words, S: Words, bound: Words, leaf: int, column: int) -> int:
-    return m[S[leaf, COLS_AT] + column * S[leaf, CAP] + (bound[leaf] & S[leaf, MASK])]
+def value_of(m: Words, S: Words, bound: Words, leaf: int, word: int) -> int:
+    return m[record(S, leaf, bound[leaf]) + word]
 
 
 @inlined
@@ -89,13 +89,13 @@ def holds(m: Words, S: Words, checks: Words, begin: int, end: int, bound: Words)
 
 
 @inlined
-def bind(h: Words, S: Words, members: Words, s: int, id: int, bound: Words) -> None:
+def bind(h: Words, S: Words, members: Words, s: int, id: int, r: int, bound: Words) -> None:
     """Bind the leaf, or all leaves of a state's entry."""
     if S[s, KIND] != STATE:
         bound[s] = id
         return
     for k in range(S[s, LEAF_TO] - S[s, LEAF_FROM]):
-        bound[members[S[s, LEAF_FROM] + k]] = h[S[s, MEMBERS_AT] + k * S[s, CAP] + id]
+        bound[members[S[s, LEAF_FROM] + k]] = h[2 * r + k]
 
 
 @inlined
@@ -122,47 +122,33 @@ def begin_probe(m: Words, h: Words, S: Words, I: Words, O: Words, keys: Words, b
 
 @inlined
 def next_match(
-    m: Words,
-    h: Words,
-    S: Words,
-    I: Words,
-    O: Words,
-    checks: Words,
-    members: Words,
-    keys: Words,
-    cursor: Words,
-    bound: Words,
-    pc: int,
-    id: int,
-) -> bool:
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, keys: Words, cursor: Words, bound: Words,
+    pc: int, id: int,
+) -> bool:  # fmt: skip
     """Walk the chain from `id` to the next match, bind it, and leave the cursor behind it."""
     s, x = O[pc, TARGET], O[pc, INDEX]
-    floor, mask, link = S[s, FLOOR], S[s, MASK], I[x, LINK_AT]
-    n = O[pc, OP_NKEYS]
-    ordered = I[x, ORDERED]
-    column = S[s, COLS_AT] + I[x, KEY0] * S[s, CAP]
-    plain = S[s, KIND] != STATE
+    floor, n, ordered = S[s, FLOOR], O[pc, OP_NKEYS], I[x, ORDERED]
     begin, end = O[pc, CHECK_FROM], O[pc, CHECK_TO]
-    key = keys[pc, 0]
     if ordered:
         floor = 0
     while id >= floor:
-        slot = id & mask
+        r = record(S, s, id)
         if ordered:
+            slot = id & S[s, MASK]
             k = tree_key(m, S, I, x, slot)
             if k > keys[pc, 1] or (k == keys[pc, 1] and O[pc, HIGH_STRICT] == 1):
                 return False
-            after = successor(h, I, x, slot)
+            after = successor(h, S, I, x, slot)
             if S[s, KIND] == RING:
-                id = S[s, FLOOR] + ((slot - S[s, FLOOR]) & mask)
+                id = S[s, FLOOR] + ((slot - S[s, FLOOR]) & S[s, MASK])
             same = True
         else:
-            after = h[link + slot]
-            same = n == 0 or m[column + slot] == key
-            for j in range(1, n):
-                same = same and m[S[s, COLS_AT] + I[x, KEY0 + j] * S[s, CAP] + slot] == keys[pc, j]
-        if same and (plain or entry_alive(m, h, S, members, s, id)):
-            bind(h, S, members, s, id, bound)
+            after = h[2 * r + I[x, LINK]]
+            same = True
+            for j in range(n):
+                same = same and m[r + I[x, KEY0 + j]] == keys[pc, j]
+        if same and (S[s, KIND] != STATE or entry_alive(m, h, S, members, s, r)):
+            bind(h, S, members, s, id, r, bound)
             if begin == end or holds(m, S, checks, begin, end, bound):
                 cursor[pc] = after
                 return True
@@ -177,14 +163,14 @@ def emit(m: Words, S: Words, bound: Words, now: int, out: Words, row: int) -> No
         if S[leaf, KIND] == RING:
             out[leaf, row] = bound[leaf] + S[leaf, ROWBASE]
         else:
-            out[leaf, row] = m[S[leaf, ROWNUM_AT] + bound[leaf]]
+            out[leaf, row] = m[record(S, leaf, bound[leaf]) + ROWNUM]
     out[leaves, row] = now
 
 
 @inlined
 def pursue(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words, cursor: Words,
-    bound: Words, out: Words, control: Words,
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words,
+    cursor: Words, bound: Words, out: Words, control: Words,
 ) -> int:  # fmt: skip
     """Run the pipeline under way to its end (DONE), or until the output is full or a state must grow."""
     pc, start, fresh, row = control[PC], control[START], control[FRESH], control[OUT_ROWS]
@@ -198,7 +184,40 @@ def pursue(
                 id = begin_probe(m, h, S, I, O, keys, bound, pc)
             else:
                 id = cursor[pc]
-            if next_match(m, h, S, I, O, checks, members, keys, cursor, bound, pc, id):
+            simple = O[pc, SIMPLE]
+            if simple > 0:
+                # The common case, without the branches of next_match; a last probe emits on the spot.
+                s, x = O[pc, TARGET], O[pc, INDEX]
+                floor, mask, at, stride = S[s, FLOOR], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
+                word, link, key = I[x, KEY0], I[x, LINK], keys[pc, 0]
+                found = False
+                while id >= floor:
+                    r = at + (id & mask) * stride
+                    after = h[2 * r + link]
+                    if m[r + word] == key:
+                        if simple == 1:
+                            found = True
+                            break
+                        if row == limit:
+                            why = OUT_FULL
+                            break
+                        bound[s] = id
+                        emit(m, S, bound, control[NOW], out, row)
+                        row += 1
+                        counters[pc, MATCHES] += 1
+                    id = after
+                if why != DONE:
+                    cursor[pc] = id
+                    fresh = 0
+                    break
+                if found:
+                    bound[s] = id
+                    cursor[pc] = after
+                    counters[pc, MATCHES] += 1
+                    pc += 1
+                    fresh = 1
+                    continue
+            elif next_match(m, h, S, I, O, checks, members, keys, cursor, bound, pc, id):
                 counters[pc, MATCHES] += 1
                 pc += 1
                 fresh = 1
@@ -207,7 +226,6 @@ def pursue(
             if row == limit:
                 why = OUT_FULL
                 break
-            counters[pc, TUPLES_IN] += 1
             emit(m, S, bound, control[NOW], out, row)
             row += 1
         elif code == STORE:
@@ -216,7 +234,6 @@ def pursue(
                 control[WANTED] = s
                 why = GROW
                 break
-            counters[pc, TUPLES_IN] += 1
             store_entry(m, h, S, I, members, sources, s, bound)
             pc += 1
             fresh = 1

@@ -32,18 +32,44 @@ class Released:
         return sum(t.num_rows for t in self.late.values())
 
 
-class Release:
+class Clock:
+    """The watermark: which streams are waited for, and how far all of them have come.
+
+    `see` takes how far a stream has come; `advance` says, after a batch, where the watermark stands.
+    """
+
     def __init__(self, bound: BoundQuery) -> None:
         self.streams = {s.stream: s for s in bound.sources if not s.static}
         self.high = dict.fromkeys(self.streams, NEVER)
         self.lowest = -NEVER
         self.watermark = NEVER
-        self.waiting: dict[str, list[pa.Table]] = {name: [] for name in self.streams}
 
     @property
-    def clock(self) -> int:
+    def highest(self) -> int:
         """The highest timestamp seen."""
         return max(self.high.values())
+
+    def see(self, name: str, low: int, high: int) -> None:
+        """Rows of a stream came with timestamps from `low` to `high`."""
+        self.high[name] = max(self.high[name], high)
+        self.lowest = min(self.lowest, low)
+
+    def advance(self) -> int:
+        awaited = [
+            s for n, s in self.streams.items()
+            if s.idle_us is None or self.highest - max(self.high[n], self.lowest) <= s.idle_us
+        ]  # fmt: skip
+        self.watermark = max(self.watermark, min(self.high[s.stream] - s.lateness_us for s in awaited))
+        return self.watermark
+
+
+class Release:
+    """Rows of batches that come whole: their own timestamps say how far time has come."""
+
+    def __init__(self, bound: BoundQuery) -> None:
+        self.clock = Clock(bound)
+        self.times = {name: source.timestamp for name, source in self.clock.streams.items()}
+        self.waiting: dict[str, list[pa.Table]] = {name: [] for name in self.times}
 
     def batch(self, tables: Mapping[str, pa.Table]) -> Released:
         """Take a batch in; give what can be processed after it."""
@@ -51,40 +77,41 @@ class Release:
         for name, table in tables.items():
             if table.num_rows == 0:
                 continue
-            ts = timestamps(table, self.streams[name].timestamp)
-            self.high[name] = max(self.high[name], int(ts.max()))
-            self.lowest = min(self.lowest, int(ts.min()))
-            behind = ts < self.watermark
+            ts = timestamps(table, self.times[name])
+            self.clock.see(name, int(ts.min()), int(ts.max()))
+            behind = ts < self.clock.watermark
             if behind.any():
                 late[name] = table.filter(pa.array(behind))
                 table = table.filter(pa.array(~behind))
             self.waiting[name].append(table)
-        awaited = [
-            s for n, s in self.streams.items()
-            if s.idle_us is None or self.clock - max(self.high[n], self.lowest) <= s.idle_us
-        ]  # fmt: skip
-        self.watermark = max(self.watermark, min(self.high[s.stream] - s.lateness_us for s in awaited))
-        return Released(self._take(self.watermark), self.watermark - 1, late)
+        watermark = self.clock.advance()
+        return Released(self._take(watermark), watermark - 1, late)
 
     def flush(self) -> Released:
         """The end has come: all that waits; time stops at the highest timestamp."""
-        return Released(self._take(-NEVER), self.clock)
+        return Released(self._take(-NEVER), self.clock.highest)
 
     def _take(self, below: int) -> dict[str, pa.Table]:
         released: dict[str, pa.Table] = {}
         for name, pieces in self.waiting.items():
-            if not pieces:
-                continue
-            table = pa.concat_tables(pieces)
-            ready = timestamps(table, self.streams[name].timestamp) < below
-            if ready.all():
-                released[name], self.waiting[name] = table, []
-            elif ready.any():
-                released[name], self.waiting[name] = table.filter(pa.array(ready)), [table.filter(pa.array(~ready))]
-            else:
-                self.waiting[name] = [table]
+            ready, self.waiting[name] = take_below(pieces, self.times[name], below)
+            if ready is not None:
+                released[name] = ready
         return released
 
     @property
     def rows_waiting(self) -> int:
         return sum(t.num_rows for pieces in self.waiting.values() for t in pieces)
+
+
+def take_below(pieces: list[pa.Table], time: str, below: int) -> tuple[pa.Table | None, list[pa.Table]]:
+    """Rows with a timestamp below a bound (None: there are none), and the rows that stay."""
+    if not pieces:
+        return None, pieces
+    table = pa.concat_tables(pieces)
+    ready = timestamps(table, time) < below
+    if ready.all():
+        return table, []
+    if ready.any():
+        return table.filter(pa.array(ready)), [table.filter(pa.array(~ready))]
+    return None, [table]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from watersmeet.engine.compiled import Words, compiled, inlined
 from watersmeet.engine.layout import (
     BUCKETS,
-    CAP,
-    COLS_AT,
     DEAD,
     EXPIRIES,
     FLOOR,
@@ -15,12 +13,7 @@ from watersmeet.engine.layout import (
     INDEX_FROM,
     INDEX_TO,
     KIND,
-    LEAF_FROM,
-    LEAF_TO,
     LIVE,
-    MASK,
-    MEMBERS_AT,
-    NCOLS,
     NEXT,
     ORDERED,
     PART_AT,
@@ -28,13 +21,14 @@ from watersmeet.engine.layout import (
     RING,
     ROOT,
     STATE,
-    TS_AT,
+    STRIDE,
+    TS,
 )  # fmt: skip
-from watersmeet.engine.stores import entry_alive, link, mix
+from watersmeet.engine.stores import entry_alive, link, mix, record
 
 
 @inlined
-def relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
+def _relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
     """Fill one index from the live tuples of its store, oldest first."""
     if I[x, ORDERED]:
         I[x, ROOT] = -1
@@ -43,35 +37,36 @@ def relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
             h[I[x, HEADS_AT] + b] = -1
     first = S[s, FLOOR] if S[s, KIND] == RING else 0
     for id in range(first, S[s, NEXT]):
-        if S[s, KIND] == STATE or m[S[s, TS_AT] + (id & S[s, MASK])] != DEAD:
+        if S[s, KIND] == STATE or m[record(S, s, id) + TS] != DEAD:
             link(m, h, S, I, x, id)
 
 
 @compiled
 def relink(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
+    """Fill all indexes of a store."""
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
-        relink_one(m, h, S, I, s, x)
+        _relink_one(m, h, S, I, s, x)
 
 
 @compiled
 def sweep(m: Words, h: Words, S: Words, I: Words, members: Words, s: int) -> None:
     """Take out the entries of a state that have lost a member, and close the gaps."""
-    cap, kept = S[s, CAP], 0
-    width = S[s, LEAF_TO] - S[s, LEAF_FROM]
+    kept = 0
     for id in range(S[s, NEXT]):
-        if entry_alive(m, h, S, members, s, id):
+        r = record(S, s, id)
+        if entry_alive(m, h, S, members, s, r):
             if kept != id:
-                for k in range(width):
-                    h[S[s, MEMBERS_AT] + k * cap + kept] = h[S[s, MEMBERS_AT] + k * cap + id]
-                for c in range(S[s, NCOLS]):
-                    m[S[s, COLS_AT] + c * cap + kept] = m[S[s, COLS_AT] + c * cap + id]
+                to = record(S, s, kept)
+                for w in range(S[s, STRIDE]):
+                    m[to + w] = m[r + w]
             kept += 1
-    S[s, EXPIRIES] += S[s, NEXT] - kept
-    gone = kept != S[s, NEXT]
+    gone = S[s, NEXT] - kept
+    S[s, EXPIRIES] += gone
     S[s, NEXT] = kept
     S[s, LIVE] = kept
     if gone:
-        relink(m, h, S, I, s)
+        for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
+            _relink_one(m, h, S, I, s, x)
 
 
 @compiled

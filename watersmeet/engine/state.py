@@ -1,7 +1,7 @@
 """State: windows, indexes and inner states in one arena, laid out for a Program.
 
-Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. A store
-that is nearly full when another grows is enlarged along with it.
+Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. Only the
+store that asked for room changes: a probe may be under way in the others, and their chains must stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from watersmeet.engine import layout as L
-from watersmeet.engine.program import Check, Emit, Keep, Op, Probe, Program, Source
+from watersmeet.engine.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.engine.relink import rehash, relink, sweep
 from watersmeet.model.window import Window
 
@@ -55,23 +55,31 @@ class State:
             row[L.KIND] = L.STATE if s >= leaves else L.POOL if window and window.partition else L.RING
             row[L.WINDOW], row[L.SIZE] = _window(window)
             row[L.NCOLS] = len(program.columns[s]) if s < leaves else len(spec.sources)
+            row[L.COL0] = (len(spec.leaves) + 1) // 2 if s >= leaves else 3 if row[L.KIND] == L.POOL else 1
             row[L.LEAF_FROM], row[L.LEAF_TO] = at_member, at_member + len(spec.leaves)
             row[L.INDEX_FROM], row[L.INDEX_TO] = at_index, at_index + len(spec.indexes)
             row[L.SOURCE_FROM] = at_source
             row[L.FREE] = row[L.DEAD_LIST] = -1
             row[L.EXPIRES] = L.FAR
             row[L.HELD] = s in held
+            half = 2 * int(row[L.COL0] + row[L.NCOLS])
             for x, index in enumerate(spec.indexes, at_index):
-                self.I[x, L.ORDERED] = index.ordered
-                self.I[x, L.NKEYS] = len(index.columns)
-                self.I[x, L.KEY0 : L.KEY0 + len(index.columns)] = index.columns
-                self.I[x, L.OF_STORE] = s
-                self.I[x, L.ROOT] = -1
-                self.I[x, L.DOUBLY] = row[L.KIND] == L.POOL and not index.ordered
+                entry = self.I[x]
+                entry[L.ORDERED] = index.ordered
+                entry[L.NKEYS] = len(index.columns)
+                entry[L.KEY0 : L.KEY0 + len(index.columns)] = [int(row[L.COL0]) + c for c in index.columns]
+                entry[L.OF_STORE] = s
+                entry[L.ROOT] = -1
+                entry[L.DOUBLY] = row[L.KIND] == L.POOL and not index.ordered
+                entry[L.LINK], entry[L.BACK], entry[L.PARENT] = half, half + 1, half + 2
+                half += 3 if index.ordered else 2 if entry[L.DOUBLY] else 1
                 row[L.EAGER] |= index.ordered or row[L.KIND] == L.POOL
+            row[L.STRIDE] = (half + 1) // 2
             at_index += len(spec.indexes)
             at_member += len(spec.leaves)
             at_source += len(spec.sources) if s >= leaves else 0
+        if len(self.sources):
+            self.sources[:, 1] += self.S[self.sources[:, 0], L.COL0]
         self.set_pipelines()
         self.m = np.zeros(0, np.int64)
         self.h = self.m.view(np.int32)
@@ -129,12 +137,10 @@ class State:
                 return
         caps = [int(c) for c in self.S[:, L.CAP]]
         parts = [int(p) + 1 if self._partitioned(k) else 0 for k, p in enumerate(self.S[:, L.PART_MASK])]
-        for k in range(len(caps)):
-            wanted = k == s and not (self._directory_full(k) and self._has_room(k))
-            if wanted or (self.live(k) > caps[k] * 7 // 8 and self.S[k, L.KIND] != L.STATE):
-                caps[k] *= 2
-            if self._partitioned(k) and self.S[k, L.PART_USED] * 2 > parts[k] // 2:
-                parts[k] *= 2
+        if self._directory_full(s):
+            parts[s] *= 2
+        if not self._has_room(s):
+            caps[s] *= 2
         self._layout(caps, parts, self, list(range(len(caps))))
 
     def _directory_full(self, s: int) -> bool:
@@ -159,8 +165,9 @@ class State:
         row = self.S[s]
         while row[L.DEAD_LIST] >= 0:
             slot = int(row[L.DEAD_LIST])
-            row[L.DEAD_LIST] = self.h[row[L.FREE_AT] + slot]
-            self.h[row[L.FREE_AT] + slot] = row[L.FREE]
+            link = 2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK
+            row[L.DEAD_LIST] = self.h[link]
+            self.h[link] = row[L.FREE]
             row[L.FREE] = slot
         row[L.DEAD_COUNT] = 0
 
@@ -182,77 +189,64 @@ class State:
             sweep(self.m, self.h, self.S, self.I, self.members, k)
             for j, member in enumerate(self.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]):
                 if member == leaf:
-                    at = row[L.MEMBERS_AT] + j * row[L.CAP]
-                    self.h[at : at + row[L.NEXT]] -= np.int32(by)
+                    self.records(k).view(np.int32)[: row[L.NEXT], j] -= np.int32(by)
 
     @property
     def bytes(self) -> int:
         return int(self.m.nbytes)
 
+    def records(self, s: int) -> Any:
+        """The records of a store, a row for each slot."""
+        row = self.S[s]
+        at = int(row[L.ROWS_AT])
+        return self.m[at : at + int(row[L.CAP] * row[L.STRIDE])].reshape(-1, int(row[L.STRIDE]))
+
     def _layout(self, caps: list[int], parts: list[int], old: State | None, origin: list[int]) -> None:
         """Lay the arena out for these capacities and move over what `old` (which may be this state itself) has."""
-        was = (old.m, old.h, old.S.copy()) if old is not None else None
+        was_m = old.m if old is not None else self.m
+        was_S = old.S.copy() if old is not None else self.S
         at = 0
-
-        def words(n: int) -> int:
-            nonlocal at
-            at += n
-            return at - n
-
         for s, cap in enumerate(caps):
             row = self.S[s]
-            row[L.CAP], row[L.MASK] = cap, cap - 1
-            row[L.COLS_AT] = words(cap * int(row[L.NCOLS]))
-            if row[L.KIND] == L.STATE:
-                row[L.MEMBERS_AT] = 2 * words(cap * int(row[L.LEAF_TO] - row[L.LEAF_FROM]) // 2)
-            else:
-                row[L.TS_AT] = words(cap)
+            begin = at
+            row[L.CAP], row[L.MASK], row[L.ROWS_AT] = cap, cap - 1, at
+            at += cap * int(row[L.STRIDE])
             if row[L.KIND] == L.POOL:
-                row[L.ROWNUM_AT] = words(cap)
-                row[L.FREE_AT] = 2 * words(cap // 2)
-                row[L.PART_AT], row[L.PART_MASK] = words(4 * parts[s]), parts[s] - 1
-            for x in range(row[L.INDEX_FROM], row[L.INDEX_TO]):
-                index = self.I[x]
-                index[L.LINK_AT] = 2 * words(cap // 2)
-                if index[L.ORDERED]:
-                    index[L.BACK_AT], index[L.PARENT_AT] = 2 * words(cap // 2), 2 * words(cap // 2)
-                    continue
-                if index[L.DOUBLY]:
-                    index[L.BACK_AT] = 2 * words(cap // 2)
-                buckets = cap if index[L.NKEYS] else 2
-                index[L.HEADS_AT] = 2 * words(buckets // 2)
-                index[L.BUCKETS], index[L.SHIFT] = (
-                    (buckets - 1, 65 - buckets.bit_length()) if index[L.NKEYS] else (0, 63)
-                )
+                row[L.PART_AT], row[L.PART_MASK] = at, parts[s] - 1
+                at += 4 * parts[s]
+            for index in self.I[row[L.INDEX_FROM] : row[L.INDEX_TO]]:
+                if not index[L.ORDERED]:
+                    buckets = cap if index[L.NKEYS] else 2
+                    index[L.HEADS_AT] = 2 * at
+                    at += buckets // 2
+                    index[L.BUCKETS], index[L.SHIFT] = (cap - 1, 65 - cap.bit_length()) if index[L.NKEYS] else (0, 63)
+            row[L.WORDS] = at - begin
         self.m = np.zeros(at, np.int64)
         self.h = self.m.view(np.int32)
         for s in range(len(caps)):
-            if was is not None and origin[s] >= 0:
-                self._move(s, was[2][origin[s]], was[0], was[1])
+            row = self.S[s]
+            was = was_S[origin[s]] if origin[s] >= 0 else None
+            if was is not None and old is self and was[L.WORDS] == row[L.WORDS] and was[L.CAP] == row[L.CAP]:
+                self.m[row[L.ROWS_AT] : row[L.ROWS_AT] + row[L.WORDS]] = was_m[
+                    was[L.ROWS_AT] : was[L.ROWS_AT] + was[L.WORDS]
+                ]
+                continue
+            if was is not None:
+                self._move(s, was, was_m)
             relink(self.m, self.h, self.S, self.I, s)
 
-    def _move(self, s: int, old: Any, old_m: Any, old_h: Any) -> None:
+    def _move(self, s: int, was: Any, was_m: Any) -> None:
+        """Copy the records of a store: all but the links, which are made anew."""
         row = self.S[s]
-        if row[L.KIND] == L.RING:
-            ids = np.arange(row[L.FLOOR], row[L.NEXT])
-            there, here = ids & row[L.MASK], ids & old[L.MASK]
-        else:
-            there = here = np.arange(row[L.NEXT])
-        for c in range(row[L.NCOLS]):
-            self.m[row[L.COLS_AT] + c * row[L.CAP] + there] = old_m[old[L.COLS_AT] + c * old[L.CAP] + here]
-        if row[L.KIND] == L.STATE:
-            for k in range(row[L.LEAF_TO] - row[L.LEAF_FROM]):
-                self.h[row[L.MEMBERS_AT] + k * row[L.CAP] + there] = old_h[old[L.MEMBERS_AT] + k * old[L.CAP] + here]
-            return
-        self.m[row[L.TS_AT] + there] = old_m[old[L.TS_AT] + here]
+        at = int(was[L.ROWS_AT])
+        before = was_m[at : at + int(was[L.CAP] * was[L.STRIDE])].reshape(-1, int(was[L.STRIDE]))
+        words = int(row[L.COL0] + row[L.NCOLS])
+        first = int(row[L.FLOOR]) if row[L.KIND] == L.RING else 0
+        ids = np.arange(first, int(row[L.NEXT]))
+        self.records(s)[ids & row[L.MASK], :words] = before[ids & was[L.MASK], :words]
         if row[L.KIND] == L.POOL:
-            self.m[row[L.ROWNUM_AT] + there] = old_m[old[L.ROWNUM_AT] + here]
-            self.h[row[L.FREE_AT] + there] = old_h[old[L.FREE_AT] + here]
-            self._move_directory(row, old, old_m)
-
-    def _move_directory(self, row: Any, old: Any, old_m: Any) -> None:
-        entries = old_m[old[L.PART_AT] : old[L.PART_AT] + 4 * (old[L.PART_MASK] + 1)].reshape(-1, 4)
-        rehash(self.m, row, entries)
+            entries = was_m[was[L.PART_AT] : was[L.PART_AT] + 4 * (was[L.PART_MASK] + 1)].reshape(-1, 4)
+            rehash(self.m, row, entries)
 
 
 _CARRIED = [
@@ -278,6 +272,9 @@ def pipelines(program: Program, S: Any) -> Pipelines:
             return -1
         first = len(ops)
         ops.extend(_op(op, S, checks) for op in pipeline)
+        for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
+            if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
+                here[L.SIMPLE] = 2
         return first
 
     arrive = [add(p) for p in program.arrive]
@@ -296,25 +293,26 @@ _CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
 
 
 def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
+    def place(source: Source) -> list[int]:
+        return [source[0], int(S[source[0], L.COL0]) + source[1]]
+
     row = [0] * L.OP_WIDTH
     row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
     if isinstance(op, Probe):
         row[L.CODE], row[L.TARGET], row[L.INDEX] = L.PROBE, op.store, int(S[op.store, L.INDEX_FROM]) + op.index
         row[L.OP_NKEYS] = len(op.key)
         for k, source in enumerate(op.key):
-            row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = source
+            row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = place(source)
         if op.low:
-            row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = op.low[0], int(op.low[1])
+            row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = place(op.low[0]), int(op.low[1])
         if op.high:
-            row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = op.high[0], int(op.high[1])
+            row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = place(op.high[0]), int(op.high[1])
         row[L.CHECK_FROM] = len(checks)
-        checks.extend([_CHECKS[c.op], *c.left, *c.right] for c in op.checks)
+        checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
         row[L.CHECK_TO] = len(checks)
+        row[L.SIMPLE] = len(op.key) == 1 and not op.checks and S[op.store, L.KIND] != L.STATE
     elif isinstance(op, Keep):
         row[L.CODE], row[L.TARGET] = L.STORE, op.store
     else:
         row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
     return row
-
-
-__all__ = ["REBASE", "Check", "Pipelines", "Source", "State", "pipelines"]

@@ -1,16 +1,16 @@
 """Operations on stores: put a tuple in, link it into its indexes, take it out.
 
-Notation: `s` a store, `x` an index, `id` a tuple's local id, `slot = id & MASK`.
+Notation: `s` a store, `x` an index, `id` a tuple's local id, `slot = id & MASK`, `r` the first word of its record.
 """
 
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, inlined
 from watersmeet.engine.layout import (
-    BACK_AT,
+    BACK,
     BUCKETS,
     CAP,
-    COLS_AT,
+    COL0,
     DEAD,
     DEAD_COUNT,
     DEAD_LIST,
@@ -21,7 +21,7 @@ from watersmeet.engine.layout import (
     FAR,
     FLOOR,
     FREE,
-    FREE_AT,
+    FREE_LINK,
     HASH,
     HEADS_AT,
     HELD,
@@ -32,10 +32,9 @@ from watersmeet.engine.layout import (
     KIND,
     LEAF_FROM,
     LEAF_TO,
-    LINK_AT,
+    LINK,
     LIVE,
     MASK,
-    MEMBERS_AT,
     NCOLS,
     NEXT,
     NKEYS,
@@ -44,18 +43,24 @@ from watersmeet.engine.layout import (
     PART_AT,
     PART_MASK,
     PART_USED,
-    POOL,
     RANGE,
     RING,
-    ROWNUM_AT,
+    ROWNUM,
+    ROWS_AT,
     SHIFT,
     SIZE,
     SOURCE_FROM,
-    STATE,
-    TS_AT,
+    STRIDE,
+    TS,
     WINDOW,
 )  # fmt: skip
 from watersmeet.engine.ordered import tree_delete, tree_insert
+
+
+@inlined
+def record(S: Words, s: int, id: int) -> int:
+    """First word of a tuple's record."""
+    return S[s, ROWS_AT] + (id & S[s, MASK]) * S[s, STRIDE]
 
 
 @inlined
@@ -66,46 +71,46 @@ def mix(value: int, key: int) -> int:
 
 
 @inlined
-def bucket_of(m: Words, S: Words, I: Words, x: int, slot: int) -> int:
-    s = I[x, OF_STORE]
-    at, cap = S[s, COLS_AT] + slot, S[s, CAP]
-    value = m[at + I[x, KEY0] * cap] if I[x, NKEYS] > 0 else 0
+def bucket_of(m: Words, I: Words, x: int, r: int) -> int:
+    value = m[r + I[x, KEY0]] if I[x, NKEYS] > 0 else 0
     for k in range(1, I[x, NKEYS]):
-        value = mix(value, m[at + I[x, KEY0 + k] * cap])
+        value = mix(value, m[r + I[x, KEY0 + k]])
     return ((value * HASH) >> I[x, SHIFT]) & I[x, BUCKETS]
 
 
 @inlined
 def link(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
     """Put a tuple into one index."""
-    slot = id & S[I[x, OF_STORE], MASK]
+    s = I[x, OF_STORE]
     if I[x, ORDERED]:
-        tree_insert(m, h, S, I, x, slot)
+        tree_insert(m, h, S, I, x, id & S[s, MASK])
         return
-    head = I[x, HEADS_AT] + bucket_of(m, S, I, x, slot)
+    r = record(S, s, id)
+    head = I[x, HEADS_AT] + bucket_of(m, I, x, r)
     older = h[head]
-    h[I[x, LINK_AT] + slot] = older
+    h[2 * r + I[x, LINK]] = older
     h[head] = id
     if I[x, DOUBLY]:
-        h[I[x, BACK_AT] + slot] = -1
+        h[2 * r + I[x, BACK]] = -1
         if older >= 0:
-            h[I[x, BACK_AT] + older] = slot
+            h[2 * record(S, s, older) + I[x, BACK]] = id
 
 
 @inlined
 def unlink(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
     """Take a tuple out of one index; a ring's hash chains need it not."""
-    slot = id & S[I[x, OF_STORE], MASK]
+    s = I[x, OF_STORE]
     if I[x, ORDERED]:
-        tree_delete(h, I, x, slot)
+        tree_delete(h, S, I, x, id & S[s, MASK])
     elif I[x, DOUBLY]:
-        older, newer = h[I[x, LINK_AT] + slot], h[I[x, BACK_AT] + slot]
+        r = record(S, s, id)
+        older, newer = h[2 * r + I[x, LINK]], h[2 * r + I[x, BACK]]
         if older >= 0:
-            h[I[x, BACK_AT] + older] = newer
+            h[2 * record(S, s, older) + I[x, BACK]] = newer
         if newer >= 0:
-            h[I[x, LINK_AT] + newer] = older
+            h[2 * record(S, s, newer) + I[x, LINK]] = older
         else:
-            h[I[x, HEADS_AT] + bucket_of(m, S, I, x, slot)] = older
+            h[I[x, HEADS_AT] + bucket_of(m, I, x, r)] = older
 
 
 @inlined
@@ -118,32 +123,34 @@ def room(S: Words, s: int) -> bool:
 
 @inlined
 def put(
-    m: Words, h: Words, S: Words, I: Words, s: int, ts: int, alive: bool, row: int, incols: Words, at: int, stride: int
+    m: Words, h: Words, S: Words, I: Words, s: int, ts: int, alive: bool, row: int, data: Words, at: int, stride: int
 ) -> int:
-    """A row enters a window: its columns are copied from `incols[at + c * stride]`; a row that is not alive (a predicate rejects it)
-    takes its place in the window but no index leads to it. Returns its id."""
+    """A row enters a window, its columns copied from `data[at + c * stride]`. Returns its id.
+
+    A row that is not alive (a predicate rejects it) takes its place in the window, but no index leads to it.
+    """
     if S[s, KIND] == RING:
         id = S[s, NEXT]
         S[s, NEXT] = id + 1
+        r = record(S, s, id)
     else:
         id = S[s, FREE]
         if id >= 0:
-            S[s, FREE] = h[S[s, FREE_AT] + id]
+            S[s, FREE] = h[2 * record(S, s, id) + FREE_LINK]
         else:
             id = S[s, NEXT]
             S[s, NEXT] = id + 1
-        m[S[s, ROWNUM_AT] + id] = row
+        r = record(S, s, id)
+        m[r + ROWNUM] = row
         S[s, LIVE] += 1
-    slot = id & S[s, MASK]
-    cap = S[s, CAP]
-    to = S[s, COLS_AT] + slot
+    to = r + S[s, COL0]
     for c in range(S[s, NCOLS]):
-        m[to + c * cap] = incols[at + c * stride]
+        m[to + c] = data[at + c * stride]
     S[s, INSERTS] += 1
     if not alive:
-        m[S[s, TS_AT] + slot] = DEAD
+        m[r + TS] = DEAD
         return id
-    m[S[s, TS_AT] + slot] = ts
+    m[r + TS] = ts
     if S[s, WINDOW] == RANGE and id == S[s, FLOOR]:
         S[s, EXPIRES] = ts + S[s, SIZE]
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
@@ -152,37 +159,30 @@ def put(
 
 
 @inlined
-def alive(m: Words, S: Words, leaf: int, id: int) -> bool:
-    """Whether a tuple that a state's entry refers to is still in its window."""
-    if S[leaf, KIND] == RING:
-        return id >= S[leaf, FLOOR]
-    return m[S[leaf, TS_AT] + id] != DEAD
-
-
-@inlined
 def drop_oldest(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
     """The oldest tuple of a ring leaves."""
     id = S[s, FLOOR]
-    if S[s, EAGER] and m[S[s, TS_AT] + (id & S[s, MASK])] != DEAD:
+    if S[s, EAGER] and m[record(S, s, id) + TS] != DEAD:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
             unlink(m, h, S, I, x, id)
     S[s, FLOOR] = id + 1
     S[s, EXPIRIES] += 1
     if S[s, WINDOW] == RANGE:
-        S[s, EXPIRES] = m[S[s, TS_AT] + ((id + 1) & S[s, MASK])] + S[s, SIZE] if id + 1 < S[s, NEXT] else FAR
+        S[s, EXPIRES] = m[record(S, s, id + 1) + TS] + S[s, SIZE] if id + 1 < S[s, NEXT] else FAR
 
 
 @inlined
 def drop_slot(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
     """A tuple of a pool leaves; its slot waits in the dead list while states may refer to it."""
-    if m[S[s, TS_AT] + id] != DEAD:
+    r = record(S, s, id)
+    if m[r + TS] != DEAD:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
             unlink(m, h, S, I, x, id)
-        m[S[s, TS_AT] + id] = DEAD
+        m[r + TS] = DEAD
     S[s, EXPIRIES] += 1
     S[s, LIVE] -= 1
     to = DEAD_LIST if S[s, HELD] else FREE
-    h[S[s, FREE_AT] + id] = S[s, to]
+    h[2 * r + FREE_LINK] = S[s, to]
     S[s, to] = id
     S[s, DEAD_COUNT] += S[s, HELD]
 
@@ -192,21 +192,26 @@ def store_entry(m: Words, h: Words, S: Words, I: Words, members: Words, sources:
     """A result of an inner node enters its state."""
     id = S[s, NEXT]
     S[s, NEXT] = id + 1
-    cap = S[s, CAP]
+    r = record(S, s, id)
     for k in range(S[s, LEAF_TO] - S[s, LEAF_FROM]):
-        h[S[s, MEMBERS_AT] + k * cap + id] = bound[members[S[s, LEAF_FROM] + k]]
+        h[2 * r + k] = bound[members[S[s, LEAF_FROM] + k]]
     for c in range(S[s, NCOLS]):
-        leaf, column = sources[S[s, SOURCE_FROM] + c, 0], sources[S[s, SOURCE_FROM] + c, 1]
-        m[S[s, COLS_AT] + c * cap + id] = m[S[leaf, COLS_AT] + column * S[leaf, CAP] + (bound[leaf] & S[leaf, MASK])]
+        leaf, word = sources[S[s, SOURCE_FROM] + c, 0], sources[S[s, SOURCE_FROM] + c, 1]
+        m[r + S[s, COL0] + c] = m[record(S, leaf, bound[leaf]) + word]
     S[s, INSERTS] += 1
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
         link(m, h, S, I, x, id)
 
 
 @inlined
-def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, id: int) -> bool:
+def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, r: int) -> bool:
+    """Whether all tuples that a state's entry refers to are still in their windows."""
     for k in range(S[s, LEAF_TO] - S[s, LEAF_FROM]):
-        if not alive(m, S, members[S[s, LEAF_FROM] + k], h[S[s, MEMBERS_AT] + k * S[s, CAP] + id]):
+        leaf, id = members[S[s, LEAF_FROM] + k], h[2 * r + k]
+        if S[leaf, KIND] == RING:
+            if id < S[leaf, FLOOR]:
+                return False
+        elif m[record(S, leaf, id) + TS] == DEAD:
             return False
     return True
 
@@ -230,7 +235,7 @@ def oldest_of(m: Words, entry: int) -> int:
 @inlined
 def join_partition(m: Words, h: Words, S: Words, s: int, entry: int, key: int, check: int, id: int) -> None:
     """A tuple becomes the newest of its partition."""
-    h[S[s, FREE_AT] + id] = -1
+    h[2 * record(S, s, id) + FREE_LINK] = -1
     if m[entry + 3] == 0:
         m[entry] = key
         m[entry + 1] = check
@@ -239,7 +244,7 @@ def join_partition(m: Words, h: Words, S: Words, s: int, entry: int, key: int, c
     if m[entry + 3] == 1:
         m[entry + 2] = ((id + 1) << 32) | (id + 1)
     else:
-        h[S[s, FREE_AT] + (m[entry + 2] & 0xFFFFFFFF) - 1] = id
+        h[2 * record(S, s, (m[entry + 2] & 0xFFFFFFFF) - 1) + FREE_LINK] = id
         m[entry + 2] = (m[entry + 2] >> 32 << 32) | (id + 1)
     m[entry + 3] += 1
 
@@ -247,12 +252,6 @@ def join_partition(m: Words, h: Words, S: Words, s: int, entry: int, key: int, c
 @inlined
 def leave_partition(m: Words, h: Words, S: Words, s: int, entry: int) -> None:
     """The oldest tuple of a partition is taken off its list."""
-    newer = h[S[s, FREE_AT] + oldest_of(m, entry)]
+    newer = h[2 * record(S, s, oldest_of(m, entry)) + FREE_LINK]
     m[entry + 2] = ((newer + 1) << 32) | (m[entry + 2] & 0xFFFFFFFF)
     m[entry + 3] -= 1
-
-
-__all__ = [
-    "POOL", "STATE", "alive", "drop_oldest", "drop_slot", "entry_alive", "find_partition", "join_partition", "leave_partition",
-    "link", "mix", "oldest_of", "put", "room", "store_entry",
-]  # fmt: skip
