@@ -40,7 +40,7 @@ format: $(STAMP) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## the benchmarks; ARGS=NAME for one
+bench: setup ## a benchmark: make bench ARGS=engine
 	$(BIN)/watersmeet bench $(ARGS)
 
 clean: ## remove caches and build leftovers (.venv stays)

@@ -18,7 +18,12 @@ def direct(rts: Any, ra: Any, sts: Any, sa: Any, sb: Any, tts: Any, tb: Any, win
     nr, ns, nt, cap = len(rts), len(sts), len(tts), out.shape[1]
     head_r, head_sa = np.full(domain, -1), np.full(domain, -1)
     head_sb, head_t = np.full(domain, -1), np.full(domain, -1)
-    link_r, link_sa, link_sb, link_t = np.empty(nr, np.int64), np.empty(ns, np.int64), np.empty(ns, np.int64), np.empty(nt, np.int64)
+    link_r, link_sa, link_sb, link_t = (
+        np.empty(nr, np.int64),
+        np.empty(ns, np.int64),
+        np.empty(ns, np.int64),
+        np.empty(nt, np.int64),
+    )
     i = j = k = fr = fs = ft = row = total = 0
     while True:
         a = rts[i] if i < nr else BIG
@@ -89,7 +94,12 @@ def hashed(rts: Any, ra: Any, sts: Any, sa: Any, sb: Any, tts: Any, tb: Any, win
     mul = -7046029254386353131
     head_r, head_sa = np.full(size, -1), np.full(size, -1)
     head_sb, head_t = np.full(size, -1), np.full(size, -1)
-    link_r, link_sa, link_sb, link_t = np.empty(nr, np.int64), np.empty(ns, np.int64), np.empty(ns, np.int64), np.empty(nt, np.int64)
+    link_r, link_sa, link_sb, link_t = (
+        np.empty(nr, np.int64),
+        np.empty(ns, np.int64),
+        np.empty(ns, np.int64),
+        np.empty(nt, np.int64),
+    )
     i = j = k = fr = fs = ft = row = total = 0
     while True:
         a = rts[i] if i < nr else BIG
@@ -160,3 +170,12 @@ def hashed(rts: Any, ra: Any, sts: Any, sa: Any, sb: Any, tts: Any, tb: Any, win
             link_t[k] = head_t[bucket]
             head_t[bucket] = k
             k += 1
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+def chase(chain: Any, steps: int) -> int:
+    """Follow a chain of random places: one cache miss after the other."""
+    at = 0
+    for _ in range(steps):
+        at = chain[at]
+    return at

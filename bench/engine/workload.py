@@ -33,7 +33,9 @@ class Workload:
         }
 
 
-def common(n: int, domain: int = DOMAIN, scale: int = 1, skew: float = 0.0, seed: int = 0, select: str = "") -> Workload:
+def common(
+    n: int, domain: int = DOMAIN, scale: int = 1, skew: float = 0.0, seed: int = 0, select: str = ""
+) -> Workload:
     """7n rows of the three-way workload. skew: exponent of a Zipf-like distribution of keys (0: uniform)."""
     window = WINDOW_US * scale
     shape = {"R": (1, ["a"]), "S": (1, ["a", "b"]), "T": (5, ["b"])}

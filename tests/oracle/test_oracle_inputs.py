@@ -73,6 +73,28 @@ def test_oracle_refuses_a_stream_that_the_query_does_not_have() -> None:
         results(TEXT, R=R)
 
 
+def test_oracle_refuses_whole_tables_that_lack_a_stream_but_not_batches() -> None:
+    declared = (
+        "CREATE STREAM R (id STRING, k BIGINT, ts TIMESTAMP); CREATE STREAM S (id STRING, k BIGINT, ts TIMESTAMP); "
+    )
+    with pytest.raises(wm.DataError, match="no rows given for stream 'S'"):
+        results(declared + TEXT, R=R)
+    assert results(declared + TEXT, [{"R": R}]) == []
+
+
+def test_oracle_reads_what_is_declared_with_a_place(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("id,k,ts\ns1,1,1970-01-01 00:00:02\n")
+    (tmp_path / "items.csv").write_text("k\n1\n")
+    declared = f"""
+        CREATE STREAM R (id STRING, k BIGINT, ts TIMESTAMP);
+        CREATE STREAM S (id STRING, k BIGINT, ts TIMESTAMP) FROM '{tmp_path}/s.csv' FORMAT csv;
+        CREATE TABLE items (k BIGINT) FROM '{tmp_path}/items.csv' FORMAT csv;
+    """
+    text = f"{declared} SELECT R.id AS r, S.id AS s FROM R [UNBOUNDED], S [UNBOUNDED], items WHERE R.k = S.k AND R.k = items.k"
+    assert results(text, R=R) == EXPECTED
+    assert results(text, [{"R": R}, {"S": S}]) == EXPECTED
+
+
 def test_oracle_refuses_rows_of_a_static_table_after_the_first_batch() -> None:
     text = "SELECT R.id AS r FROM R [UNBOUNDED], items WHERE R.k = items.k"
     assert len(results(text, [{"items": [{"k": 1}], "R": R}])) == 1

@@ -82,6 +82,16 @@ def demo(
     run_demo(out, orders, seed)
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(
+    ctx: typer.Context, name: Annotated[str | None, typer.Argument(help="a folder of bench/, such as engine")] = None
+) -> None:
+    """Run a benchmark of this checkout; what follows its name goes to it."""
+    from watersmeet.cli.bench import run_bench
+
+    raise typer.Exit(run_bench(name, ctx.args))
+
+
 @app.command()
 def version() -> None:
     """Say which version this is."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from watersmeet.data.schema import arrow_schema, schema_of
-from watersmeet.data.table import as_table, check_timestamps
+from watersmeet.data.table import as_table, check_timestamps, read_declared
 from watersmeet.errors import DataError, nearest_name
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.conditions import Tuple
@@ -52,30 +52,36 @@ def plain_results(bound: BoundQuery, results: Sequence[tuple[float, Mapping[str,
 def plain_batches(query: Query, data: Tables | Iterable[Tables]) -> tuple[BoundQuery, Rows, list[Rows]]:
     """The query bound to its data, the rows of the static tables, and the batches of stream rows; whole tables are one batch.
 
-    A batch that lacks a stream has no rows of it. A static table comes with the first batch.
+    A batch that lacks a stream has no rows of it. A static table comes with the first batch. What is declared with a place and
+    not given is read from there: static tables always, streams where the data is whole tables.
     """
+    whole, used = isinstance(data, Mapping), {source.stream for source in query.sources}
     schemas = {d.name: d.schema for d in query.declarations}
+    placed = [d for d in query.declarations if d.location and d.name in used and (whole or d.static)]
     read: list[dict[str, pa.Table]] = []
     for batch in [data] if isinstance(data, Mapping) else data:
-        read.append({name: as_table(value, name, schemas.get(name)) for name, value in batch.items()})
+        given = {d.name: read_declared(d) for d in placed if not read and d.name not in batch} | dict(batch)
+        read.append({name: as_table(value, name, schemas.get(name)) for name, value in given.items()})
         schemas |= {name: schema_of(table.schema, name) for name, table in read[-1].items() if name not in schemas}
     bound = bind(query, schemas)
-    used = {source.stream: source for source in bound.sources}
     for name in schemas:
         if name not in used and not query.declaration(name):
             raise DataError(f"the query has no stream '{name}'\n  {nearest_name(name, used)}")
-    tables: Rows = {name: [] for name, source in used.items() if source.static}
+    tables: Rows = {source.stream: [] for source in bound.sources if source.static}
+    times = {source.stream: source.timestamp for source in bound.sources if source.window}
+    if whole and (absent := [name for name in times if name not in read[0]]):
+        raise DataError(f"no rows given for stream '{absent[0]}'\n  pass it by name, or declare it with FROM 'path'")
     batches: list[Rows] = []
-    for number, batch in enumerate(read, 1):
+    for number, one in enumerate(read, 1):
         batches.append({})
-        for name, table in batch.items():
+        for name, table in one.items():
             if name in tables:
                 if number > 1 and table.num_rows:
                     raise DataError(
                         f"table '{name}': rows in batch {number}\n  a static table comes with the first batch"
                     )
                 tables[name] += plain_rows(table)
-            elif name in used:
-                check_timestamps(table, name, used[name].timestamp)
+            elif name in times:
+                check_timestamps(table, name, times[name])
                 batches[-1][name] = plain_rows(table)
     return bound, tables, batches

@@ -13,6 +13,7 @@ Nothing here changes what the kernel does; it is on only when the arena is large
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -47,8 +48,7 @@ from watersmeet.engine.stores import record
 FAR_ROWS, MIDDLE_ROWS, NEAR_ROWS, NEAREST_ROWS = 24, 16, 10, 5
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def prefetch(typing: Any, array: Any, at: Any) -> Any:
+def _prefetch(typing: Any, array: Any, at: Any) -> Any:
     """Ask for the cache line of `array[at]`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -61,6 +61,9 @@ def prefetch(typing: Any, array: Any, at: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+prefetch: Callable[[Words, int], None] = intrinsic(_prefetch)  # type: ignore[assignment]
 
 
 @inlined

@@ -81,10 +81,11 @@ class _Compiler:
         return leaf, self.columns[leaf].index(side.expr)
 
     def program(self) -> Program:
-        arrive, leave = [], []
+        arrive: list[tuple[Op, ...]] = []
+        leave: list[tuple[Op, ...]] = []
         deletes = self.bound.query.emit == "DSTREAM"
         for alias in self.bound.aliases:
-            steps = list(self._way(alias))
+            steps: list[Op] = list(self._way(alias))
             if self.bound.source(alias).static:
                 arrive.append(())
                 leave.append(())
@@ -99,13 +100,13 @@ class _Compiler:
         fill = []
         for node, store in self.of_node.items():
             driver = next(leaves(node)).stream
-            steps = []
+            probes: list[Op] = []
             for op in self._way(driver):
                 if isinstance(op, Keep) and op.store == store:
                     break
                 if not isinstance(op, Keep):
-                    steps.append(op)
-            fill.append((self.number[driver], (*steps, Keep(store), End())))
+                    probes.append(op)
+            fill.append((self.number[driver], (*probes, Keep(store), End())))
         stores = tuple(StoreSpec(s.name, s.leaves, tuple(s.sources), tuple(s.indexes)) for s in self.stores)
         return Program(
             self.bound, self.plan, tuple(map(tuple, self.columns)), stores, tuple(arrive), tuple(leave), tuple(fill),

@@ -28,13 +28,19 @@ def _fingerprint() -> str:
 
 def cache_folder() -> Path:
     """A folder this process can write to; compiled kernels are kept there."""
-    named = os.environ.get("WATERSMEET_CACHE")
-    user = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
-    temporary = os.path.join(tempfile.gettempdir(), f"watersmeet-{os.getuid()}")
-    for base in [named] if named else [user and os.path.join(user, "watersmeet"), temporary]:
-        if not base:
-            continue
-        folder = Path(base) / f"kernel-{_fingerprint()}"
+    named, user, home = (os.environ.get(name) for name in ("WATERSMEET_CACHE", "XDG_CACHE_HOME", "HOME"))
+    temporary = Path(tempfile.gettempdir()) / f"watersmeet-{os.getuid()}"
+    places = (
+        [Path(named)]
+        if named
+        else [Path(user) / "watersmeet"]
+        if user
+        else [Path(home) / ".cache/watersmeet"]
+        if home
+        else []
+    )
+    for place in [*places, temporary]:
+        folder = place / f"kernel-{_fingerprint()}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -55,7 +61,8 @@ def warm() -> bool:
 def announce() -> None:
     """Say so if the kernel is about to be compiled: it takes a while, once for each version on each machine."""
     if not _said and not warm():
-        print("watersmeet: compiling the join kernel, once on this machine (about 15 s) ...", file=sys.stderr, flush=True)
+        sys.stderr.write("watersmeet: compiling the join kernel, once on this machine (about 15 s) ...\n")
+        sys.stderr.flush()
     _said.append(True)
 
 

@@ -293,7 +293,10 @@ class Engine:
         """The steps of all pipelines of the plan in use, with their counts."""
         made = []
         names = [s.name for s in self.program.stores]
-        for pipes, starts in ((self.program.arrive, self.state.pipelines.arrive), (self.program.leave, self.state.pipelines.leave)):
+        for pipes, starts in (
+            (self.program.arrive, self.state.pipelines.arrive),
+            (self.program.leave, self.state.pipelines.leave),
+        ):
             for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
                 for k, op in enumerate(pipeline):
                     if isinstance(op, Probe):
@@ -303,13 +306,12 @@ class Engine:
 
     def stores(self) -> list[StoreCount]:
         """The windows, then the inner states, with what they hold."""
-        return [
-            StoreCount(
-                spec.name, self.state.live(s), int(self.state.S[s, L.WORDS]) * 8, int(self.state.S[s, L.INSERTS]),
-                int(self.state.S[s, L.EXPIRIES]),
-            )  # fmt: skip
-            for s, spec in enumerate(self.program.stores)
-        ]
+        made = []
+        for s, spec in enumerate(self.program.stores):
+            row = self.state.S[s]
+            inserts, expiries = int(row[L.INSERTS]), int(row[L.EXPIRIES])
+            made.append(StoreCount(spec.name, self.state.live(s), int(row[L.WORDS]) * 8, inserts, expiries))
+        return made
 
     def _counted(self) -> dict[str, int]:
         """What the operators and stores of the plan in use have counted."""

@@ -106,8 +106,8 @@ def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 
 @compiled
 def run(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words, cursor: Words,
-    bound: Words, out: Words, control: Words, T: Words, data: Words, flags: Words, until: int, clock: int,
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, T: Words, data: Words, flags: Words, until: int, clock: int,
 ) -> int:  # fmt: skip
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
@@ -190,8 +190,8 @@ def run(
 
 @compiled
 def fill(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words, cursor: Words,
-    bound: Words, out: Words, control: Words, driver: int, pipe: int,
+    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, driver: int, pipe: int,
 ) -> int:  # fmt: skip
     """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
     while True:

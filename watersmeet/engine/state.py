@@ -125,32 +125,24 @@ class State:
         return int(row[L.LIVE] if row[L.KIND] == L.POOL else row[L.NEXT])
 
     def grow(self, s: int) -> None:
-        """Make room in a store: by taking out what is dead if that frees half of it, else by more slots."""
+        """Make room in a store: by taking out what is dead where that frees enough of it, else by twice the slots."""
         row = self.S[s]
         if row[L.KIND] == L.STATE:
             sweep(self.m, self.h, self.S, self.I, self.members, s)
-            if row[L.NEXT] <= row[L.CAP] // 2:
-                return
-        if row[L.KIND] == L.POOL and row[L.DEAD_COUNT] > 0:
+            crowded = row[L.NEXT] > row[L.CAP] // 2
+        elif row[L.KIND] == L.POOL:
             self.free_dead(s)
-            if row[L.LIVE] <= row[L.CAP] // 2 and not self._directory_full(s):
-                return
+            crowded = row[L.LIVE] > row[L.CAP] * 3 // 4
+        else:
+            crowded = row[L.NEXT] - row[L.FLOOR] == row[L.CAP]
         caps = [int(c) for c in self.S[:, L.CAP]]
         parts = [int(p) + 1 if self._partitioned(k) else 0 for k, p in enumerate(self.S[:, L.PART_MASK])]
-        if self._directory_full(s):
-            parts[s] *= 2
-        if not self._has_room(s):
+        if crowded:
             caps[s] *= 2
-        self._layout(caps, parts, self, list(range(len(caps))))
-
-    def _directory_full(self, s: int) -> bool:
-        return self._partitioned(s) and bool(self.S[s, L.PART_USED] * 2 > self.S[s, L.PART_MASK])
-
-    def _has_room(self, s: int) -> bool:
-        row = self.S[s]
-        if row[L.KIND] == L.RING:
-            return bool(row[L.NEXT] - row[L.FLOOR] < row[L.CAP])
-        return bool(row[L.FREE] >= 0 or row[L.NEXT] < row[L.CAP])
+        if self._partitioned(s) and row[L.PART_USED] * 2 > row[L.PART_MASK]:
+            parts[s] *= 2
+        if caps[s] != row[L.CAP] or parts[s] != (row[L.PART_MASK] + 1 if self._partitioned(s) else 0):
+            self._layout(caps, parts, self, list(range(len(caps))))
 
     def sweep_states(self) -> None:
         """Take the dead entries out of every state, so that counts are of live ones."""
