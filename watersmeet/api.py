@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from watersmeet.errors import PlanError, QueryError
+from watersmeet.errors import NoQualifiedPlan, PlanError, QueryError
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
 from watersmeet.model.describe import describe
-from watersmeet.model.graph import JoinGraph
-from watersmeet.model.plan import Leaf, Node, Plan, Tree
-from watersmeet.model.query import Query
+from watersmeet.model.plan import Plan
+from watersmeet.model.query import Overload, Query
 from watersmeet.model.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -82,29 +82,59 @@ def run(
     return Result(rows_out, measured, engine.plan)
 
 
+def optimize(
+    query: str | Query,
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    policy: str = "least_cpu",
+) -> Plan:
+    """The plan for a query under a budget (the query's own if none is given); raises NoQualifiedPlan.
+
+    policy: among the plans that fit, "least_cpu", "least_memory", "non_dominated" or "any".
+    """
+    from watersmeet.optimize.choose import optimize as search
+
+    return search(parse(query) if isinstance(query, str) else query, stats, budget, policy)
+
+
 def explain(
     text: str | Query,
     stats: Statistics | None = None,
     budget: Budget | None = None,
     analyze: Mapping[str, Any] | None = None,
+    steps: bool = False,
 ) -> str:
-    """How a query is understood, and the plan that `run` takes.
+    """How a query is understood, and the plan that fits its budget, with reasons.
 
-    analyze: inputs as for `run`: the query is run over them too, and what was measured is said as well. Without them the streams
-        must be declared.
+    analyze: inputs as for `run`: statistics are taken from them, the query is run, and what was measured is said as well. Without
+        them the streams must be declared.
+    steps: also what each step of the optimizer did.
     """
+    from watersmeet.optimize.along_graph import along_graph
+    from watersmeet.optimize.explain import explain_plan
+
     query = parse(text) if isinstance(text, str) else text
+    budget = budget or query.budget
     if analyze is None:
         try:
             bound = bind(query)
         except QueryError as e:
             raise e.at(str(text)) from None
-        return describe(bound, choose(bound, "auto", stats, budget or query.budget))
+        if stats is None:
+            return f"{describe(bound)}\n\nPlan, with nothing known about the streams\n  {along_graph(bound)}\n  {_WITHOUT}\n"
+        return f"{describe(bound)}\n\n{explain_plan(bound, stats, budget, steps=steps)}"
     from watersmeet.engine.batches import Batches
+    from watersmeet.engine.observe import observe
 
+    batches = Batches(query, analyze)
+    stats = stats or observe(batches.bound, batches.sample())
     result = run(query, analyze, stats=stats, budget=budget, sink=lambda batch: None)
     measured = "\n".join(f"  {name:<20} {value:.6g}" for name, value in result.metrics.items())
-    return f"{describe(Batches(query, analyze).bound, result.plan)}\nMeasured\n{measured}"
+    told = explain_plan(batches.bound, stats, budget, steps=steps)
+    return f"{describe(batches.bound)}\n\n{told}\nMeasured, with {result.plan.root}\n{measured}"
+
+
+_WITHOUT = "costs and a budget need statistics: rates and selectivities, or data to take them from"
 
 
 def choose(
@@ -114,41 +144,29 @@ def choose(
     budget: Budget | None = None,
     sample: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The plan to run: the one given, or one of the kind asked for."""
+    """The plan to run exactly: the one given, or the best of the kind asked for.
+
+    Without statistics they are taken from the sample; without either it is an MJoin along the join graph. If nothing fits the budget,
+    a warning says so and the cheapest plan is taken: nothing is lost, it only takes longer.
+    """
+    from watersmeet.optimize.along_graph import along_graph
+    from watersmeet.optimize.choose import optimize as search
+
     if isinstance(plan, Plan):
         return plan
-    if plan in ("auto", "mjoin"):
-        return _mjoin(bound)
-    if plan == "xjoin":
-        return _xjoin(bound)
-    raise PlanError(
-        f'unknown plan \'{plan}\'\n  "auto", "mjoin", "xjoin" or a Plan, for example Plan.parse(\'((A B) C)\')'
-    )
+    if plan not in ("auto", "mjoin", "xjoin"):
+        raise PlanError(
+            f'unknown plan \'{plan}\'\n  "auto", "mjoin", "xjoin" or a Plan, for example Plan.parse(\'((A B) C)\')'
+        )
+    if stats is None and sample is None:
+        return along_graph(bound, plan)
+    if stats is None and sample is not None:
+        from watersmeet.engine.observe import observe
 
-
-def _mjoin(bound: BoundQuery) -> Plan:
-    graph, aliases = JoinGraph.of(bound), list(bound.aliases)
-    orders = tuple(tuple(aliases.index(s) for s in _connected(graph, [a])[1:]) for a in aliases)
-    return Plan(Node(tuple(Leaf(a) for a in aliases), orders))
-
-
-def _xjoin(bound: BoundQuery) -> Plan:
-    order = _connected(JoinGraph.of(bound), [bound.aliases[0]])
-    tree: Tree = Leaf(order[0])
-    for stream in order[1:]:
-        tree = Node((tree, Leaf(stream)))
-    assert isinstance(tree, Node)
-    return Plan(tree)
-
-
-def _connected(graph: JoinGraph, start: list[str]) -> list[str]:
-    """All streams, each after one that it joins where there is one."""
-    order = list(start)
-    while len(order) < len(graph.streams):
-        left = [s for s in graph.streams if s not in order]
-        near = [s for s in left if graph.neighbours(s) & set(order)]
-        order.append((near or left)[0])
-    return order
-
-
-__all__ = ["Result", "choose", "explain", "run"]
+        stats = observe(bound, sample)
+    exact = replace(bound, query=replace(bound.query, overload=Overload(), budget=None))
+    try:
+        return search(exact, stats, budget, kind=plan)
+    except NoQualifiedPlan as e:
+        warnings.warn(f"no exact plan fits the budget; running the cheapest one\n{e}", stacklevel=3)
+        return search(exact, stats, kind=plan)

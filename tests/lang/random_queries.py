@@ -179,7 +179,8 @@ class RandomQueries:
         for alias in self._names(self.r.choice([2, 2, 3, 3, 4, 6])):
             if declarations is None:
                 stream = alias if self.r.random() < 0.5 else self._names(1)[0]
-                windowed = not made or self.r.random() < 0.9
+                same = [source for source in made if source.stream == stream]
+                windowed = same[0].window is not None if same else not made or self.r.random() < 0.9
                 made.append(Source(stream, self._window(self._names(3)) if windowed else None, alias))
             else:
                 declared = self.r.choice(declarations)

@@ -215,3 +215,8 @@ def test_bind_refuses_a_stream_without_a_time() -> None:
     wrong = Schema((Field("ts", BIGINT),))
     with pytest.raises(wm.QueryError, match="'ts' of type BIGINT, not TIMESTAMP"):
         bind(parse("SELECT 1 AS one FROM R [ROWS 1], S [ROWS 1]"), {"R": wrong, "S": S})
+
+
+def test_bind_refuses_one_name_as_stream_and_as_table() -> None:
+    with pytest.raises(QueryError, match="occurs with and without a window"):
+        parse("SELECT a.x FROM R [ROWS 1] AS a, R AS b WHERE a.x = b.x")

@@ -63,11 +63,20 @@ def run(
 
 
 @app.command()
-def explain(jobs: Jobs) -> None:
-    """Say how each query is understood: its streams and windows, its join graph, and the plan."""
+def explain(
+    jobs: Jobs,
+    stats: Annotated[
+        Path | None, typer.Option(help="statistics to plan with: a file that Statistics.save wrote")
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="take statistics from the first rows of the job's data")
+    ] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="also what each step of the optimizer did")] = False,
+) -> None:
+    """Say how each query is understood: its streams and windows, its join graph, and the plan with what it costs."""
     from watersmeet.cli.explain import explain_jobs
 
-    explain_jobs(jobs)
+    explain_jobs(jobs, stats, sample, steps)
 
 
 @app.command()

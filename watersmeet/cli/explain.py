@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from watersmeet.cli import show
 from watersmeet.cli.job import Job
 from watersmeet.errors import WatersmeetError
 
+if TYPE_CHECKING:
+    from watersmeet.model.statistics import Statistics
 
-def explain_jobs(paths: list[Path]) -> None:
+
+def explain_jobs(paths: list[Path], stats: Path | None = None, sample: bool = False, steps: bool = False) -> None:
     """Explain each file; a file that is wrong does not keep the others from being explained."""
     from watersmeet import api
+    from watersmeet.model.statistics import Statistics
 
+    known = Statistics.load(stats) if stats is not None else None
     failed = None
     for path in paths:
         try:
             job = Job.load(path)
-            told = api.explain(job.text)
+            told = api.explain(job.text, known or (sampled(job) if sample else None), steps=steps)
         except WatersmeetError as e:
             if len(paths) == 1:
                 raise
@@ -28,3 +34,12 @@ def explain_jobs(paths: list[Path]) -> None:
         show.plain(told)
     if failed is not None:
         raise WatersmeetError("not all job files could be explained; see above")
+
+
+def sampled(job: Job) -> Statistics:
+    """Statistics from the first rows of the job's data."""
+    from watersmeet.data import read_declared
+    from watersmeet.engine.observe import observe
+
+    tables = {d.name: read_declared(d) for d in job.sources()}
+    return observe(job.bound, {s.alias: tables[s.stream] for s in job.bound.sources})

@@ -43,10 +43,9 @@ class Payload:
 
     def keep(self, rows: Any) -> Any:
         """Keep only these rows (sorted numbers); returns their new numbers."""
-        kept = self.take(rows)
-        self.pieces, self._whole = ([kept] if kept.num_rows else []), None
-        self.first, self.next = 0, kept.num_rows
-        return np.arange(kept.num_rows)
+        self.pieces, self._whole = ([self.take(rows)] if len(rows) else []), None
+        self.first, self.next = 0, len(rows)  # not the piece's own count: without columns it has none
+        return np.arange(len(rows))
 
     def take(self, rows: Any) -> pa.Table:
         """The rows with these numbers, in this order."""

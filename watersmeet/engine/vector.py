@@ -62,6 +62,12 @@ def truths(expr: Expr, columns: Columns, n: int) -> Any:
 
 
 class _Evaluation:
+    """Operands are looked at row by row only where Spark would: an error in one that is skipped is no error.
+
+    After a NULL on the left the right is skipped; AND stops at FALSE, OR at TRUE, IN at a match, BETWEEN where the low bound fails; the
+    divisor comes before the dividend.
+    """
+
     def __init__(self, columns: Columns, n: int) -> None:
         self.columns, self.n = columns, n
 
@@ -81,47 +87,75 @@ class _Evaluation:
             case Cast():
                 return self.cast(expr)
             case Compare():
-                return self.compare(expr.op, expr.left, expr.right)
+                return self.compare(expr.op, *self.pair(expr.left, expr.right), type_of(expr.left))
             case Between():
-                low = self.compare(">=", expr.operand, expr.low)
-                return pc.and_kleene(low, self.compare("<=", expr.operand, expr.high))
+                operand, low = self.pair(expr.operand, expr.low)
+                above = self.compare(">=", operand, low, type_of(expr.operand))
+                high = self.where(~_is(above, False) & _there(operand), expr.high)
+                return pc.and_kleene(above, self.compare("<=", operand, high, type_of(expr.operand)))
             case InList():
-                made = [self.compare("=", expr.operand, item) for item in expr.items]
-                return _fold(pc.or_kleene, made)
+                return self.in_list(expr)
             case Like():
                 return pc.match_like(self.value(expr.operand), expr.pattern)
             case IsNull():
                 return pc.is_null(self.value(expr.operand))
             case Not():
-                return pc.invert(self.boolean(expr.operand))
+                return pc.invert(_boolean(self.value(expr.operand)))
             case And():
-                return _fold(pc.and_kleene, [self.boolean(i) for i in expr.items])
+                return self.chain(expr.items, False, pc.and_kleene)
             case Or():
-                return _fold(pc.or_kleene, [self.boolean(i) for i in expr.items])
+                return self.chain(expr.items, True, pc.or_kleene)
 
-    def boolean(self, expr: Expr) -> pa.Array:
-        made = self.value(expr)
-        return made.cast(pa.bool_()) if pa.types.is_null(made.type) else made
+    def where(self, rows: Any, expr: Expr) -> pa.Array:
+        """The value in these rows only (NULL in the others), if some other row could fail."""
+        if not can_fail(expr) or bool(rows.all()):
+            return self.value(expr)
+        taken = np.flatnonzero(rows)
+        part = vector(expr, lambda column: self.columns(column).take(pa.array(taken)), len(taken))
+        back = np.zeros(self.n, np.int64)
+        back[taken] = np.arange(len(taken))
+        return part.take(pa.array(back, mask=~rows))
+
+    def pair(self, first: Expr, second: Expr) -> tuple[pa.Array, pa.Array]:
+        """Two operands, the second where the first is not NULL."""
+        made = self.value(first)
+        return made, self.where(_there(made), second)
+
+    def chain(self, items: tuple[Expr, ...], stop: bool, join: Callable[[pa.Array, pa.Array], pa.Array]) -> pa.Array:
+        """AND or OR from left to right, no further in a row than the value that settles it."""
+        made = _boolean(self.value(items[0]))
+        for item in items[1:]:
+            made = join(made, _boolean(self.where(~_is(made, stop), item)))
+        return made
+
+    def in_list(self, expr: InList) -> pa.Array:
+        operand, kind = self.value(expr.operand), type_of(expr.operand)
+        made = None
+        for item in expr.items:
+            open_rows = _there(operand) if made is None else _there(operand) & ~_is(made, True)
+            found = self.compare("=", operand, self.where(open_rows, item), kind)
+            made = found if made is None else pc.or_kleene(made, found)
+        return made
 
     def constant(self, expr: Literal) -> pa.Array:
         kind = pa.null() if expr.type.name == "NULL" else arrow_type(expr.type)
         return pa.repeat(pa.scalar(expr.value, kind), self.n)
 
-    def compare(self, op: str, left: Expr, right: Expr) -> pa.Array:
-        a, b, kind = self.value(left), self.value(right), type_of(left)
+    def compare(self, op: str, a: pa.Array, b: pa.Array, kind: Type) -> pa.Array:
         if kind == DOUBLE:
             a, b = _sortable(a), _sortable(b)
         elif kind == BOOLEAN:
             a, b = a.cast(pa.int8()), b.cast(pa.int8())
-        made = _COMPARE[op](a, b)
-        return made.cast(pa.bool_()) if pa.types.is_null(made.type) else made
+        return _boolean(_COMPARE[op](a, b))
 
     def arithmetic(self, expr: Arithmetic) -> pa.Array:
-        a, b, op = self.value(expr.left), self.value(expr.right), expr.op
+        op = expr.op
+        if op in ("/", "%"):
+            b, a = self.pair(expr.right, expr.left)
+            return self.divide(expr, a, b)
+        a, b = self.pair(expr.left, expr.right)
         if expr.type == STRING:
             return pc.binary_join_element_wise(a.cast(pa.string()), b.cast(pa.string()), "")
-        if op in ("/", "%"):
-            return self.divide(expr, a, b)
         if expr.type == DOUBLE:
             return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[op](a, b)
         checked = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}[op]
@@ -129,7 +163,7 @@ class _Evaluation:
         return _from_int(checked(_as_int(a), _as_int(b)), arrow_type(expr.type))
 
     def divide(self, expr: Arithmetic, a: pa.Array, b: pa.Array) -> pa.Array:
-        both = pc.and_(pc.is_valid(a), pc.is_valid(b)).to_numpy(zero_copy_only=False)
+        both = _there(a) & _there(b)
         by = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)
         if bool(np.any(both & (by == 0))):
             raise DataError(f"division by zero in {expr}")
@@ -150,19 +184,48 @@ class _Evaluation:
             return made
         if target == BIGINT and source == DOUBLE:
             return _truncated(made, expr)
+        if target.name == "DECIMAL":
+            return _decimal(made, source, expr)
         if source == DATE and target == TIMESTAMP:
             return made.cast(pa.timestamp("us")).cast(arrow_type(TIMESTAMP))
         return made.cast(arrow_type(target), safe=not (source == BIGINT and target == DOUBLE))
 
 
+def _there(array: pa.Array) -> Any:
+    return array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _is(array: pa.Array, value: bool) -> Any:
+    """Where a condition has this value (not the other, not NULL)."""
+    return pc.fill_null(pc.equal(array, value), False).to_numpy(zero_copy_only=False)
+
+
+def _boolean(array: pa.Array) -> pa.Array:
+    return array.cast(pa.bool_()) if pa.types.is_null(array.type) else array
+
+
 def _truncated(made: pa.Array, expr: Cast) -> pa.Array:
-    values = pc.fill_null(made, 0.0).to_numpy(zero_copy_only=False)
-    with np.errstate(invalid="ignore"):
-        bad = ~((values > -9223372036854777856.0) & (values < 9223372036854775808.0))
+    """DOUBLE to BIGINT: towards zero; 2^63 itself becomes the greatest BIGINT, as in Spark."""
+    values = np.trunc(pc.fill_null(made, 0.0).to_numpy(zero_copy_only=False))
+    top = 9223372036854775808.0
+    bad = ~((values >= -top) & (values <= top))
     if bool(bad.any()):
-        raise DataError(f"{values[bad][0]} does not fit BIGINT in {expr}")
-    valid = pc.is_valid(made).to_numpy(zero_copy_only=False)
-    return pa.array(np.trunc(values).astype(np.int64), mask=~valid)
+        raise DataError(f"BIGINT overflow: {values[bad][0]} in {expr}")
+    whole = np.where(values == top, (1 << 63) - 1, np.where(values == top, 0.0, values).astype(np.int64))
+    return pa.array(whole, mask=~_there(made))
+
+
+def _decimal(made: pa.Array, source: Type, expr: Cast) -> pa.Array:
+    """BIGINT or DECIMAL to DECIMAL: digits beyond the scale are rounded half up; what does not fit is an error."""
+    target = expr.type
+    if source == BIGINT:
+        made = made.cast(pa.decimal128(19, 0))
+    elif source.scale > target.scale:
+        made = pc.round(made, target.scale, "half_towards_infinity")
+    try:
+        return made.cast(arrow_type(target))
+    except pa.ArrowInvalid:
+        raise DataError(f"DECIMAL overflow in {expr}") from None
 
 
 def _as_int(array: pa.Array) -> pa.Array:
@@ -176,13 +239,6 @@ def _from_int(array: pa.Array, kind: pa.DataType) -> pa.Array:
 def _sortable(array: pa.Array) -> pa.Array:
     values, valid = encode(array, Type("DOUBLE"))
     return pa.array(values, mask=None if valid is None else ~valid)
-
-
-def _fold(join: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array]) -> pa.Array:
-    made = parts[0]
-    for part in parts[1:]:
-        made = join(made, part)
-    return made
 
 
 _COMPARE = {

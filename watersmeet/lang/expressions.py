@@ -19,7 +19,7 @@ from watersmeet.lang import convert, refusals
 from watersmeet.lang.convert import TOO_LARGE, Leaf
 from watersmeet.lang.places import wrong
 from watersmeet.lang.rules import EXACT, NAMES, WORD, Rules, microseconds, to_decimal
-from watersmeet.model.bind import time_literal
+from watersmeet.model.coerce import time_literal
 from watersmeet.model.expr import At, Column, Expr, Literal, Value
 from watersmeet.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, STRING, TIMESTAMP, Type
 

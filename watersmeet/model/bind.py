@@ -7,16 +7,15 @@ expressions over one stream each, and residuals (anything else over two or more 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from watersmeet.errors import QueryError, nearest_name
+from watersmeet.model.coerce import TIME_ARITHMETIC, cast, check_cast, same_type
 from watersmeet.model.evaluate import like_form
 from watersmeet.model.expr import (
     FLIPPED,
     NEGATED,
-    PREDICATES,
     And,
     Arithmetic,
     At,
@@ -26,9 +25,7 @@ from watersmeet.model.expr import (
     Compare,
     Expr,
     InList,
-    IsNull,
     Like,
-    Literal,
     Negate,
     Not,
     Or,
@@ -37,7 +34,7 @@ from watersmeet.model.expr import (
     type_of,
 )  # fmt: skip
 from watersmeet.model.query import DEFAULT_TIMESTAMP, RESULT_TS, Query, Source
-from watersmeet.model.types import BIGINT, DATE, DOUBLE, INTERVAL, NULL, STRING, TIMESTAMP, Field, Schema, Type
+from watersmeet.model.types import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP, Schema
 from watersmeet.model.window import Window
 
 
@@ -283,13 +280,13 @@ class _Binder:
         if isinstance(expr, Arithmetic):
             return self.arithmetic(expr)
         if isinstance(expr, Compare):
-            left, right = _same_type(expr.left, expr.right, expr)
+            left, right = same_type(expr.left, expr.right, expr)
             if type_of(left).name == "BOOLEAN" and expr.op not in ("=", "<>"):
                 raise QueryError(f"BOOLEAN values have no order: {expr}", hint="use = or <>")
             return replace(expr, left=left, right=right)
         if isinstance(expr, Between):
-            low = _same_type(expr.operand, expr.low, expr)
-            high = _same_type(expr.operand, expr.high, expr)
+            low = same_type(expr.operand, expr.low, expr)
+            high = same_type(expr.operand, expr.high, expr)
             if low[0] == high[0]:
                 return Between(low[0], low[1], high[1], expr.at)
             return And((Compare(">=", *low, expr.at), Compare("<=", *high, expr.at)), expr.at)
@@ -310,15 +307,15 @@ class _Binder:
                     raise QueryError(f"expected a condition, but {item} is {type_of(item)}", None, *_at(item))
             return expr
         if isinstance(expr, Cast):
-            _check_cast(expr)
+            check_cast(expr)
         return expr
 
     def in_list(self, expr: InList) -> Expr:
         """All in one type, as in Spark: `x IN (1, 0.5)` compares DOUBLE with DOUBLE throughout."""
         operand = expr.operand
         for item in expr.items:
-            operand, _ = _same_type(operand, item, expr)
-        return InList(operand, tuple(_same_type(operand, item, expr)[1] for item in expr.items), expr.at)
+            operand, _ = same_type(operand, item, expr)
+        return InList(operand, tuple(same_type(operand, item, expr)[1] for item in expr.items), expr.at)
 
     def arithmetic(self, expr: Arithmetic) -> Expr:
         op, left, right = expr.op, type_of(expr.left), type_of(expr.right)
@@ -327,8 +324,8 @@ class _Binder:
                 return replace(expr, type=STRING)
             raise QueryError(f"|| joins strings, not {left} and {right}")
         kinds = (left.name, op, right.name)
-        if kinds in _TIME_ARITHMETIC:
-            return replace(expr, type=_TIME_ARITHMETIC[kinds])
+        if kinds in TIME_ARITHMETIC:
+            return replace(expr, type=TIME_ARITHMETIC[kinds])
         if "DECIMAL" in (left.name, right.name):
             raise QueryError(f"arithmetic on DECIMAL is not supported: {expr}", hint="CAST(... AS DOUBLE) first")
         for operand, kind in ((expr.left, left), (expr.right, right)):
@@ -337,95 +334,3 @@ class _Binder:
         if op != "/" and left in (BIGINT, NULL) and right in (BIGINT, NULL):
             return replace(expr, left=cast(expr.left, BIGINT), right=cast(expr.right, BIGINT), type=BIGINT)
         return replace(expr, left=cast(expr.left, DOUBLE), right=cast(expr.right, DOUBLE), type=DOUBLE)
-
-
-_TIME_ARITHMETIC = {
-    ("TIMESTAMP", "+", "INTERVAL"): TIMESTAMP,
-    ("INTERVAL", "+", "TIMESTAMP"): TIMESTAMP,
-    ("TIMESTAMP", "-", "INTERVAL"): TIMESTAMP,
-    ("TIMESTAMP", "-", "TIMESTAMP"): INTERVAL,
-    ("INTERVAL", "+", "INTERVAL"): INTERVAL,
-    ("INTERVAL", "-", "INTERVAL"): INTERVAL,
-}
-_CASTS = {
-    "BIGINT": {"DOUBLE", "DECIMAL"},
-    "DOUBLE": {"BIGINT"},
-    "DECIMAL": {"DOUBLE", "DECIMAL"},
-    "DATE": {"TIMESTAMP"},
-    "TIMESTAMP": {"DATE"},
-}
-
-
-def _check_cast(expr: Cast) -> None:
-    source, target = type_of(expr.operand), expr.type
-    if source not in (target, NULL) and target.name not in _CASTS.get(source.name, set()):
-        raise QueryError(f"can't cast {source} to {target}: {expr}")
-
-
-def cast(expr: Expr, target: Type) -> Expr:
-    """The expression as `target`; no cast where it is that already."""
-    if type_of(expr) == target:
-        return expr
-    if isinstance(expr, Literal) and expr.value is None:
-        return Literal(None, target, expr.at)
-    if isinstance(expr, Literal) and type_of(expr) == BIGINT and target == DOUBLE:
-        assert isinstance(expr.value, int)
-        return Literal(float(expr.value), DOUBLE, expr.at)
-    return Cast(expr, target, expr.at)
-
-
-def _same_type(left: Expr, right: Expr, whole: Expr) -> tuple[Expr, Expr]:
-    """Both operands of a comparison in the type in which Spark compares them."""
-    a, b = type_of(left), type_of(right)
-    if a == b:
-        return left, right
-    if a == NULL or b == NULL:
-        return cast(left, b if a == NULL else a), cast(right, a if b == NULL else b)
-    names = {a.name, b.name}
-    if names <= {"BIGINT", "DOUBLE", "DECIMAL"}:
-        common = DOUBLE if DOUBLE in (a, b) else _common_decimal(a, b)
-        return cast(left, common), cast(right, common)
-    if names == {"DATE", "TIMESTAMP"}:
-        return cast(left, TIMESTAMP), cast(right, TIMESTAMP)
-    for text, other, kind in ((left, right, b), (right, left, a)):
-        if isinstance(text, Literal) and text.type == STRING and kind in (DATE, TIMESTAMP):
-            made = time_literal(str(text.value), kind, text.at)
-            return (made, other) if text is left else (other, made)
-    raise QueryError(f"can't compare {a} with {b}: {whole}", hint="both sides must be numbers, or both of one type")
-
-
-def _common_decimal(a: Type, b: Type) -> Type:
-    """The decimal type that holds both; BIGINT counts as DECIMAL(20,0), as in Spark."""
-    shapes = [(t.precision, t.scale) if t.name == "DECIMAL" else (20, 0) for t in (a, b)]
-    scale = max(s for _, s in shapes)
-    whole = max(p - s for p, s in shapes)
-    if whole + scale > 38:
-        raise QueryError(f"can't compare {a} with {b} exactly: more than 38 digits", hint="CAST one side AS DOUBLE")
-    return Type("DECIMAL", whole + scale, scale)
-
-
-def time_literal(text: str, kind: Type, at: At | None = None) -> Literal:
-    """A DATE or TIMESTAMP from text; without a zone it is UTC."""
-    try:
-        if kind == DATE:
-            return Literal(dt.date.fromisoformat(text.strip()), DATE, at)
-        moment = dt.datetime.fromisoformat(text.strip())
-        moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment.astimezone(dt.UTC)
-    except (ValueError, OverflowError):
-        example = "'2026-01-31'" if kind == DATE else "'2026-01-31 12:00:00'"
-        raise QueryError(f"{text!r} is not a {kind}", None, *_place(at), f"for example {example}") from None
-    return Literal(moment, TIMESTAMP, at)
-
-
-__all__ = [
-    "PREDICATES",
-    "BoundQuery",
-    "BoundSource",
-    "Comparison",
-    "Field",
-    "IsNull",
-    "Side",
-    "bind",
-    "cast",
-    "time_literal",
-]

@@ -1,4 +1,4 @@
-"""A query and its plan in words: what `explain` says. One fact a line, in the order in which a query is understood."""
+"""A query in words: the first part of what `explain` says. One fact a line, in the order in which a query is understood."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.durations import duration
 from watersmeet.model.expr import streams_of, type_of
 from watersmeet.model.graph import JoinGraph
-from watersmeet.model.plan import Plan, nodes
 from watersmeet.model.query import RESULT_TS
-from watersmeet.model.types import quoted
 
 
-def describe(bound: BoundQuery, plan: Plan) -> str:
-    """The query as understood, its streams and windows, its join graph, what it demands and allows, and the plan.
+def describe(bound: BoundQuery) -> str:
+    """The query as understood, its streams and windows, its join graph, what it demands and allows.
 
     >>> from watersmeet.model.expr import Column, Compare
     >>> from watersmeet.model.bind import bind
@@ -25,7 +23,7 @@ def describe(bound: BoundQuery, plan: Plan) -> str:
     >>> s = Schema((Field("k", BIGINT), Field("ts", TIMESTAMP)))
     >>> same = Compare("=", Column("a", "k"), Column("b", "k"))
     >>> two = (Source("a", Window.rows(5), "a"), Source("b", Window.unbounded(), "b"))
-    >>> print(describe(bind(Query((Output(Column("a", "k")),), two, (same,)), {"a": s, "b": s}), Plan.mjoin(["a", "b"])))
+    >>> print(describe(bind(Query((Output(Column("a", "k")),), two, (same,)), {"a": s, "b": s})))
     Query
       SELECT a.k
       FROM a [ROWS 5], b [UNBOUNDED]
@@ -38,10 +36,6 @@ def describe(bound: BoundQuery, plan: Plan) -> str:
       k BIGINT, result_ts TIMESTAMP
     Join graph
       equal     a.k = b.k
-    Plan
-      (a b)  mjoin
-      a -> b
-      b -> a
     """
     graph = JoinGraph.of(bound)
     parts = [
@@ -50,7 +44,6 @@ def describe(bound: BoundQuery, plan: Plan) -> str:
         ("Results", [", ".join([*(f"{n} {type_of(e)}" for n, e in bound.outputs), f"{RESULT_TS} TIMESTAMP"])]),
         ("Selections, on arrival", [f"{a}: {p}" for a, ps in bound.selections.items() for p in ps]),
         ("Join graph", list(_graph(graph))),
-        ("Plan", list(_plan(plan, bound))),
     ]
     return "\n".join(line for name, lines in parts if lines for line in [name, *(f"  {x}".rstrip() for x in lines)])
 
@@ -89,16 +82,3 @@ def _graph(graph: JoinGraph) -> Iterator[str]:
     if len(graph.components) > 1:
         groups = [" ".join(s for s in graph.streams if s in part) for part in graph.components]
         yield f"apart     {' | '.join(groups)}: no condition links them, so every combination is a result"
-
-
-def _plan(plan: Plan, bound: BoundQuery) -> Iterator[str]:
-    static = {
-        quoted(s.alias) for s in bound.sources if s.static
-    }  # their rows are there from the beginning: they probe nothing
-    yield f"{plan}  {plan.kind}"
-    for node in nodes(plan.root):
-        if node is not plan.root:
-            yield f"keeps the state of {node}"
-        for own, order in zip(node.inputs, node.orders, strict=True):
-            if str(own) not in static:
-                yield f"{own} -> {' -> '.join(str(node.inputs[j]) for j in order)}"

@@ -236,6 +236,19 @@ class Query:
             seen.add(source.alias)
             if declared and source.stream not in declared:
                 raise QueryError(f"unknown stream '{source.stream}'", *where, nearest_name(source.stream, declared))
+            other = next(
+                (
+                    s
+                    for s in self.sources
+                    if s.stream == source.stream and (s.window is None) != (source.window is None)
+                ),
+                None,
+            )
+            if other is not None:
+                raise QueryError(
+                    f"'{source.stream}' occurs with and without a window", *where,
+                    "with a window it is a stream, without one a table; it can't be both",
+                )  # fmt: skip
             known = declared.get(source.stream)
             if known and known.static and source.window:
                 raise QueryError(

@@ -1,0 +1,344 @@
+"""Choose: the optimizer as a tuple of small steps over one record of what is known so far.
+
+    bounds -> layer one -> search -> policy -> approximation
+
+`decide` runs them and returns all that `explain` tells; `optimize` returns the plan, or raises NoQualifiedPlan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Final
+
+from watersmeet.errors import NoQualifiedPlan, PlanError
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.budget import Budget
+from watersmeet.model.plan import Node, Plan, Retention
+from watersmeet.model.query import Overload, Query
+from watersmeet.model.statistics import Statistics
+from watersmeet.optimize.binary_tree import best_binary_tree
+from watersmeet.optimize.bounds import LowerBounds, lower_bounds
+from watersmeet.optimize.cells import choose_shares
+from watersmeet.optimize.cost import Estimate, Limits, price
+from watersmeet.optimize.from_query import state_problem
+from watersmeet.optimize.group_selection import excess
+from watersmeet.optimize.kept import Kept
+from watersmeet.optimize.node_costs import NodeCosts
+from watersmeet.optimize.pareto import MAX_STREAMS, Candidate, pareto_front
+from watersmeet.optimize.policy import check_policy, pick
+from watersmeet.optimize.problem import Problem
+from watersmeet.optimize.sketch import planned
+from watersmeet.optimize.two_layer import two_layer
+from watersmeet.optimize.which_plan import best_approximation
+
+EXACT_STREAMS: Final = 8  # up to here the exact search is quick enough to be the first choice
+SEARCHES: Final = ("auto", "pareto", "two_layer")
+KINDS: Final = ("auto", "mjoin", "xjoin")
+DEFAULT_RETENTION: Final = "heeb"
+TINY: Final = 1e-300  # stands for a bound of 0, which nothing can be measured against
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of the optimizer did, and the best plan known after it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A plan and why: what it costs, what else was looked at, what was proven and what assumed."""
+
+    problem: Problem
+    limits: Limits
+    budget: Budget | None
+    policy: str
+    overload: Overload
+    bounds: LowerBounds
+    search: str = ""
+    exhaustive: bool = False
+    seen: tuple[tuple[str, Candidate], ...] = ()
+    chosen: Candidate | None = None
+    root: Node | None = None
+    kept: Kept | None = None
+    retention: Retention | None = None
+    relief: str = ""
+    assumptions: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    costs: NodeCosts = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+
+    @property
+    def qualified(self) -> bool:
+        """Whether the plan is within the limits without giving anything up."""
+        return self.chosen is not None and self.limits.allow(self.chosen.cpu, self.chosen.memory)
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is certain that no plan is within the limits."""
+        return not self.qualified and (self.bounds.proves(self.limits) or self.exhaustive)
+
+    @property
+    def nearest(self) -> tuple[Candidate, ...]:
+        """The plans that miss the limits by least, nearest first."""
+        misses = {p.shape: p for _, p in self.seen if not self.limits.allow(p.cpu, p.memory)}
+        return tuple(sorted(misses.values(), key=lambda p: excess(self.limits, p))[:3])
+
+    @property
+    def thinned(self) -> Problem:
+        """The problem behind the plan's drop boxes."""
+        if self.kept is None:
+            return self.problem
+        fractions = dict(self.kept.keep)
+        return self.problem.thinned(fractions[n] for n in self.problem.names)
+
+    @property
+    def estimate(self) -> Estimate | None:
+        return None if self.root is None else price(self.thinned, self.root)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan with its estimates; None if nothing fits and nothing may be given up."""
+        if self.root is None:
+            return None
+        return self._as_plan(self.root, self.kept, self.retention, self.thinned)
+
+    def miss(self, candidate: Candidate) -> Plan:
+        """A plan that was looked at, as a Plan."""
+        return self._as_plan(self.costs.tree(candidate.shape), None, None, self.problem)
+
+    def _as_plan(self, root: Node, kept: Kept | None, retention: Retention | None, problem: Problem) -> Plan:
+        bill = price(problem, root)
+        keep = () if kept is None else tuple((s, x) for s, x in kept.keep if x < 1)
+        cells = tuple((s.name, s.count) for s in self.problem.shares)
+        plan = Plan(root, keep=keep, retention=retention, cells=cells)
+        return plan.with_estimates(bill.cpu, bill.memory_tuples, bill.output_rate)
+
+
+def optimize(
+    query: BoundQuery | Query,
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    policy: str = "least_cpu",
+    *,
+    search: str = "auto",
+    kind: str = "auto",
+    cells: int = 1,
+    head_room: float = 0.0,
+) -> Plan:
+    """The plan for a query under a budget (the query's own if none is given). Raises NoQualifiedPlan.
+
+    policy: any, least_cpu, least_memory or non_dominated, among plans that fit. search: auto, pareto or two_layer.
+    kind: auto, mjoin or xjoin (the best binary tree); one that is asked for is given whatever the budget. cells: into
+    how many the join is split. head_room: part of the CPU to leave free.
+    """
+    decision = decide(query, stats, budget, policy, search=search, kind=kind, cells=cells, head_room=head_room)
+    plan = decision.plan
+    if plan is not None:
+        return plan
+    from watersmeet.optimize.explain import refusal
+
+    raise NoQualifiedPlan(
+        refusal(decision), cpu_bound=decision.bounds.cpu, memory_bound=decision.bounds.memory,
+        nearest=tuple(decision.miss(c) for c in decision.nearest), proven=decision.proven,
+    )  # fmt: skip
+
+
+def decide(
+    query: BoundQuery | Query,
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    policy: str = "least_cpu",
+    *,
+    search: str = "auto",
+    kind: str = "auto",
+    cells: int = 1,
+    head_room: float = 0.0,
+) -> Decision:
+    """The plan, or none, with all reasons."""
+    check_policy(policy)
+    for value, known, what in ((search, SEARCHES, "search"), (kind, KINDS, "kind of plan")):
+        if value not in known:
+            raise PlanError(f"unknown {what} '{value}'; known: {', '.join(known)}")
+    bound = planned(query)
+    budget = budget if budget is not None else bound.query.budget
+    stated = state_problem(bound, stats, budget)
+    problem = replace(stated.problem, shares=choose_shares(stated.problem, stated.dimensions, cells))
+    return decide_problem(
+        problem, Limits.of(budget, head_room), policy, search, kind, bound.query.overload, budget, stated.assumptions
+    )
+
+
+def decide_problem(
+    problem: Problem,
+    limits: Limits,
+    policy: str = "least_cpu",
+    search: str = "auto",
+    kind: str = "auto",
+    overload: Overload | None = None,
+    budget: Budget | None = None,
+    assumptions: tuple[str, ...] = (),
+) -> Decision:
+    """The same from plain numbers."""
+    now = Decision(
+        problem, limits, budget, policy, overload or Overload(), lower_bounds(problem), search, assumptions=assumptions,
+        costs=NodeCosts(problem),
+    )  # fmt: skip
+    steps = STEPS if kind == "auto" else (mjoin_only if kind == "mjoin" else xjoin_only, take_it)
+    for step in steps:
+        after = step(now)
+        if after != now:
+            name = step.__name__.replace("_", " ")
+            now = replace(after, steps=(*after.steps, Step(name, _summary(after))))
+    return now
+
+
+def layer_one(d: Decision) -> Decision:
+    """(A B C) and the best binary tree: the plan of least memory, and one of little CPU."""
+    return xjoin_only(mjoin_only(d))
+
+
+def mjoin_only(d: Decision) -> Decision:
+    return _looked_at(d, "mjoin", tuple(range(len(d.problem.streams))))
+
+
+def xjoin_only(d: Decision) -> Decision:
+    return _looked_at(d, "binary tree", best_binary_tree(d.costs))
+
+
+def exact_search(d: Decision) -> Decision:
+    """mjoin, binary tree -> all non-dominated plans within the limits. Up to EXACT_STREAMS streams, or as many as it can if asked for."""
+    n = len(d.problem.streams)
+    wanted = d.search == "pareto" or (d.search == "auto" and n <= EXACT_STREAMS)
+    if not wanted or d.bounds.proves(d.limits):
+        return d
+    return _with_front(d)
+
+
+def two_layer_search(d: Decision) -> Decision:
+    """mjoin, binary tree -> plans between them, by hill climbing. Where the exact search has not been."""
+    if d.exhaustive or d.bounds.proves(d.limits):
+        return d
+    aim = None
+    if d.policy != "any":
+        least_memory = d.policy == "least_memory"
+        cpu, memory = max(d.bounds.cpu, TINY), max(d.bounds.memory, TINY)
+        aim = Limits(d.limits.cpu, memory) if least_memory else Limits(cpu, d.limits.memory)
+    found = two_layer(d.costs, d.limits, aim)
+    return replace(d, seen=(*d.seen, *found.seen))
+
+
+def exact_fall_back(d: Decision) -> Decision:
+    """nothing found -> all non-dominated plans. Where hill climbing found none and the exact search can still be made."""
+    n = len(d.problem.streams)
+    fits = any(d.limits.allow(p.cpu, p.memory) for _, p in d.seen)
+    if fits or d.exhaustive or d.bounds.proves(d.limits) or n > MAX_STREAMS:
+        return d
+    return _with_front(d)
+
+
+def choose_exact(d: Decision) -> Decision:
+    """plans within the limits -> the one that the policy prefers. Declines if there is none."""
+    fitting = [p for _, p in d.seen if d.limits.allow(p.cpu, p.memory)]
+    if not fitting:
+        return d
+    chosen = pick(fitting, d.policy, d.limits)
+    return replace(d, chosen=chosen, root=d.costs.tree(chosen.shape))
+
+
+def take_it(d: Decision) -> Decision:
+    """one plan -> that plan, whatever it costs: its kind was asked for."""
+    chosen = d.seen[-1][1]
+    return replace(d, chosen=chosen, root=d.costs.tree(chosen.shape))
+
+
+def near_misses(d: Decision) -> Decision:
+    """no plan fits -> the non-dominated plans without limits, for the explanation. Declines beyond EXACT_STREAMS streams."""
+    if d.root is not None or len(d.problem.streams) > EXACT_STREAMS:
+        return d
+    return replace(d, seen=(*d.seen, *(("exact search", p) for p in pareto_front(d.costs))))
+
+
+def give_up_some(d: Decision) -> Decision:
+    """no plan fits -> a plan that gives up what the query allows: tuples (SHED), probes (DIRECT), state (EVICT)."""
+    if d.root is not None or d.overload.exact:
+        return d
+    if d.overload.shed:
+        return _shed(d)
+    plans = [p for _, p in d.seen]
+    if d.overload.evict:
+        plans = [p for p in plans if d.overload.direct or p.cpu <= d.limits.cpu]
+        plans.sort(key=lambda p: (p.memory, p.cpu))
+        relief = "EVICT: windows keep what their policy values most"
+    else:
+        plans = [p for p in plans if d.limits.allow(0.0, p.memory)]
+        plans.sort(key=lambda p: (p.cpu, p.memory))
+        relief = ""
+    if not plans:
+        return d
+    if d.overload.direct:
+        relief = " and ".join(filter(None, (relief, "DIRECT: probes are skipped where they yield least")))
+    chosen = plans[0]
+    return replace(d, chosen=chosen, root=d.costs.tree(chosen.shape), retention=_retention(d, chosen), relief=relief)
+
+
+STEPS: Final[tuple[Callable[[Decision], Decision], ...]] = (
+    layer_one, exact_search, two_layer_search, exact_fall_back, choose_exact, near_misses, give_up_some,
+)  # fmt: skip
+
+
+def _looked_at(d: Decision, by: str, shape: object) -> Decision:
+    assert isinstance(shape, tuple)
+    plan = Candidate(d.costs.cpu(shape), d.costs.memory(shape), shape)
+    return replace(d, seen=(*d.seen, (by, plan)))
+
+
+def _with_front(d: Decision) -> Decision:
+    front = pareto_front(d.costs, d.limits)
+    return replace(d, exhaustive=True, seen=(*d.seen, *(("exact search", p) for p in front)))
+
+
+def _shed(d: Decision) -> Decision:
+    terms = d.overload.terms
+    limits = replace(d.limits, memory=inf) if d.overload.evict else d.limits
+    best = best_approximation(
+        d.costs, limits, {t.stream: t.at_least for t in terms}, {t.stream: t.weight for t in terms}
+    )
+    if best is None:
+        return replace(d, relief="SHED: the minimum rates (AT LEAST) do not fit with any plan that was tried")
+    keep = tuple((s, _rounded(x)) for s, x in best.kept.keep)
+    bill = price(d.problem.thinned(x for _, x in keep), best.root)
+    kept = replace(best.kept, keep=keep, results=bill.output_rate, cpu=bill.cpu, memory=bill.memory)
+    chosen = Candidate(d.costs.cpu(best.shape), d.costs.memory(best.shape), best.shape)
+    after = replace(d, chosen=chosen, root=best.root, kept=kept, relief="SHED: tuples are dropped as they arrive")
+    return replace(after, retention=_retention(d, replace(chosen, memory=bill.memory))) if d.overload.evict else after
+
+
+def _retention(d: Decision, chosen: Candidate) -> Retention | None:
+    """How many tuples each window may hold: the memory divided as the windows are."""
+    if not d.overload.evict or chosen.memory <= d.limits.memory:
+        return None
+    part = d.limits.memory / d.bounds.memory
+    tuples = tuple((s.name, max(1, int(s.window * part))) for s in d.problem.streams if not s.static)
+    return Retention(d.overload.using or DEFAULT_RETENTION, tuples)
+
+
+def _rounded(x: float) -> float:
+    """Six digits, never more than x: rounding must not break a budget.
+
+    >>> _rounded(0.70588235), _rounded(2 / 3), _rounded(1.0)
+    (0.705882, 0.666666, 1.0)
+    """
+    if x >= 1:
+        return 1.0
+    near = float(f"{x:.6g}")
+    return near if near <= x else float(f"{x * (1 - 1e-6):.6g}")
+
+
+def _summary(d: Decision) -> str:
+    if d.root is not None:
+        return str(d.plan)
+    fitting = sum(d.limits.allow(p.cpu, p.memory) for _, p in d.seen)
+    return f"{len(d.seen)} plans looked at, {fitting} of them within the limits"
