@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 Sink: TypeAlias = "Callable[[pa.RecordBatch], None]"
 Progress: TypeAlias = Callable[[int, int], None]
+LONG = 5_000_000  # rows from which on a bar is shown
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def run(
         meaning; static tables come with the first). Streams that the query declares with FROM '...' need not be given.
     plan: "auto", "mjoin", "xjoin" (a binary tree), or a Plan.
     sink: is called with each batch of results instead of collecting them.
-    progress: is called with (rows done, rows in all) while whole tables are run.
+    progress: is called with (rows done, rows in all) as the work goes on; by default long runs in a terminal show a bar.
     """
     import pyarrow as pa
 
@@ -73,13 +76,28 @@ def run(
             for i, s in enumerate(bound.sources)
             if s.stream in released.rows
         }
-        for batch in engine.feed(given, released.clock, progress):
-            give(batch)
+        with _shown(progress, sum(t.num_rows for t in given.values())) as shown:
+            for batch in engine.feed(given, released.clock, shown):
+                give(batch)
     rows_out = pa.Table.from_batches(made, schema=engine.gather.output) if sink is None else None
     # What only approximate answers, or caches, would make other than zero.
     none = dict.fromkeys(("cache_hits", "cache_misses", "evicted", "shed", "unprobed"), 0)
     measured = engine.metrics() | none | {"late": late, "seconds": time.perf_counter() - began}
     return Result(rows_out, measured, engine.plan)
+
+
+@contextmanager
+def _shown(progress: Progress | None, rows: int) -> Iterator[Progress | None]:
+    """What tells of progress: the caller's function, or a bar on a terminal if there are so many rows that one would wonder."""
+    if progress is not None or rows < LONG or not sys.stderr.isatty():
+        yield progress
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("joining", total=rows)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def optimize(
