@@ -25,8 +25,9 @@ EMIT ISTREAM INTO '{folder}/results/' FORMAT parquet;
 
 def run_demo(folder: Path, orders: int, seed: int) -> None:
     """The demo from start to end."""
-    from watersmeet import api
     from watersmeet.cli.demo_data import make_data
+    from watersmeet.cli.explain import sampled
+    from watersmeet.optimize.explain import explain_plan
 
     path = folder / "demo.sql"
     try:
@@ -43,8 +44,8 @@ def run_demo(folder: Path, orders: int, seed: int) -> None:
     job = Job.load(path)
     show.heading("2. The query: which orders left although they were not paid in full?")
     show.query(text)
-    show.heading("3. How it is understood, and the plan")
-    show.plain(api.explain(text))
+    show.heading("3. The plan, by statistics from the first rows")
+    show.plain(explain_plan(job.bound, sampled(job)))
     show.heading("4. The run")
     outcome = execute(job, job.query.into, overwrite=True, inputs={}, rows=8)
     show.facts(summary(outcome))
@@ -58,6 +59,6 @@ def run_demo(folder: Path, orders: int, seed: int) -> None:
             ("the job file", str(path)),
             ("change it, and run it", again),
             ("by another plan", f"{again} --plan xjoin"),
-            ("see what it means", f"watersmeet explain {path}"),
+            ("see what it means", f"watersmeet explain --sample {path}"),
         )
     )

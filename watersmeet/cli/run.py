@@ -76,7 +76,7 @@ def execute(
     first = pa.Table.from_batches(sink.first, schema=schema)
     size_bytes = writer.size_bytes if writer else 0
     seconds = (started - read, read - began, ran - started)
-    return Outcome(first, result.metrics, str(result.plan), *seconds, files, size_bytes)
+    return Outcome(first, result.metrics, str(result.plan.bare), *seconds, files, size_bytes)
 
 
 def _start_engine() -> None:

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from watersmeet.engine.layout import MAX_KEYS
-from watersmeet.engine.program import Check, Emit, End, IndexSpec, Keep, Op, Probe, Program, Source, StoreSpec
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery, Comparison, Side
 from watersmeet.model.expr import Compare, Expr, type_of
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Leaf, Node, Plan, Tree, leaves, nodes
+from watersmeet.model.program import Check, Emit, End, IndexSpec, Keep, Op, Probe, Program, Source, StoreSpec
 from watersmeet.model.types import Type
 
 

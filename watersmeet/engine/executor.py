@@ -17,11 +17,11 @@ from watersmeet.engine.compiled import announce
 from watersmeet.engine.gather import Gather
 from watersmeet.engine.intake import Intake, Rows, timestamps
 from watersmeet.engine.payload import Payload
-from watersmeet.engine.program import Probe, Program
 from watersmeet.engine.state import State
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
+from watersmeet.model.program import Probe, Program
 
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
@@ -82,16 +82,19 @@ class Engine:
         self.program = compile_plan(bound, plan)
         self.totals = Totals()
         self.gather = Gather(bound, self.program.late)
-        implied: dict[str, list[Any]] = {a: list(bound.selections[a]) for a in bound.aliases}
-        for alias, expr in JoinGraph.of(bound).implied:
-            implied[alias].append(expr)
-        self.intakes = [
-            Intake(s, tuple(implied[s.alias]), self.program.columns[i], self.gather.needs(s.alias))
-            for i, s in enumerate(bound.sources)
-        ]
+        self.intakes = [self._intake(i) for i in range(len(bound.sources))]
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
         self.state = State(self.program)
         self._scratch()
+
+    def _intake(self, number: int) -> Intake:
+        bound, source, columns = self.bound, self.bound.sources[number], self.program.columns[number]
+        implied = tuple(expr for alias, expr in JoinGraph.of(bound).implied if alias == source.alias)
+        joins = (side for p in (*bound.equalities, *bound.comparisons) for side in (p.left, p.right))
+        sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in columns)
+        return Intake(
+            source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides)
+        )
 
     def _scratch(self) -> None:
         ops, leaves = len(self.state.pipelines.ops), len(self.bound.sources)
@@ -110,23 +113,29 @@ class Engine:
 
     def load_tables(self, tables: Mapping[str, pa.Table]) -> None:
         """Static tables by alias; before the first row of any stream."""
-        self.totals.tuples_in -= sum(t.num_rows for t in tables.values())
-        for _ in self.feed(tables):
-            raise AssertionError("a static table gives no results by itself")
-        self._fill(range(self.state.leaves, len(self.state.S)))
+        self._put(tables)
 
     def restore(self, tables: Mapping[str, pa.Table]) -> None:
         """Put rows back into their windows without running their pipelines, and build inner states from them: instead of
         `load_tables`. Static tables whole; of each stream, in its order, at least the rows that are in its window."""
-        rows = sum(t.num_rows for t in tables.values())
         leaves = self.state.leaves
         pipes = self.state.S[:leaves][:, [L.PIPE, L.LEAVE_PIPE]].copy()
         self.state.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = -1
+        self._put(tables, pipes)
+
+    def _put(self, tables: Mapping[str, pa.Table], pipes: Any = None) -> None:
+        """Rows enter their windows, with no result and no pause (a switch would fill states that are filled here); then
+        pipelines are as they were, and inner states are built."""
+        pause, self.pause = self.pause, None
+        self.control[L.QUOTA] = FOREVER
         for _ in self.feed(tables):
-            raise AssertionError("rows that are put back give no results")
-        self.state.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = pipes
-        self.totals.tuples_in -= rows
-        self._fill(range(leaves, len(self.state.S)))
+            raise AssertionError("rows that are put into their windows give no results")
+        self.totals.tuples_in -= sum(t.num_rows for t in tables.values())
+        self.pause = pause
+        self.control[L.QUOTA] = self.every if pause else FOREVER
+        if pipes is not None:
+            self.state.S[: len(pipes), [L.PIPE, L.LEAVE_PIPE]] = pipes
+        self._fill(range(self.state.leaves, len(self.state.S)))
 
     def feed(
         self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Callable[[int, int], None] | None = None
@@ -338,7 +347,7 @@ class Engine:
 
 def _chunks(times: list[Any], counts: list[int]) -> Iterator[list[tuple[int, int]]]:
     """Cut all streams at the same moments, so that a piece has about CHUNK rows; static tables (no times) come whole, first."""
-    sample = 1 << 10
+    sample = min(1 << 10, CHUNK)
     found = [t[::sample] for t in times if t is not None and len(t)]
     marks = (
         np.unique(np.sort(np.concatenate(found))[:: max(CHUNK // sample, 1)][1:]) if found else np.zeros(0, np.int64)

@@ -31,12 +31,18 @@ class Rows:
 
 
 class Intake:
-    """`selections` and `columns`: expressions over this stream; `kept`: the columns that results need."""
+    """`selections` and `columns`: expressions over this stream; `kept`: the columns that results need.
+
+    implied: equalities among this stream's own attributes that follow from those between streams.
+    sides: this stream's sides of join predicates that are not among `columns`; looked at only because they may fail.
+    """
 
     def __init__(
-        self, source: BoundSource, selections: tuple[Expr, ...], columns: tuple[Expr, ...], kept: list[str]
-    ) -> None:
+        self, source: BoundSource, selections: tuple[Expr, ...], columns: tuple[Expr, ...], kept: list[str],
+        implied: tuple[Expr, ...] = (), sides: tuple[Expr, ...] = (),
+    ) -> None:  # fmt: skip
         self.source, self.selections, self.columns, self.kept = source, selections, columns, kept
+        self.implied, self.sides = implied, tuple(filter(can_fail, sides))
         self.counted = source.window is not None and source.window.kind == "ROWS"
 
     def in_order(self, table: pa.Table) -> pa.Table:
@@ -59,8 +65,13 @@ class Intake:
         n = table.num_rows
         ts = np.zeros(n, np.int64) if self.source.static else timestamps(table, self.source.timestamp)
         partition = self._partition(table)
-        alive = self._selected(table)
+        passed = self._selected(table)
+        alive = passed.copy()
         columns = self._encoded(table, alive)
+        for side in self.sides:
+            vector(side, _reader(table.filter(pa.array(passed))), int(passed.sum()))
+        for equality in self.implied:
+            alive &= _truths_among(equality, table, passed)
         payload = table.select(self.kept)
         if alive.all():
             return Rows(ts, columns, None, partition, payload)
@@ -72,12 +83,7 @@ class Intake:
         """Selections in written order, each on the rows that passed those before it where it could fail on others."""
         alive = np.ones(table.num_rows, bool)
         for selection in self.selections:
-            if can_fail(selection):
-                passed = np.flatnonzero(alive)
-                part = table.take(pa.array(passed))
-                alive[passed[~truths(selection, _reader(part), len(passed))]] = False
-            else:
-                alive &= truths(selection, _reader(table), table.num_rows)
+            alive &= _truths_among(selection, table, alive)
         return alive
 
     def _encoded(self, table: pa.Table, alive: Any) -> tuple[Any, ...]:
@@ -117,6 +123,15 @@ class Intake:
 
 def timestamps(table: pa.Table, name: str) -> Any:
     return table.column(name).combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:
+    """Where a predicate is true, looked at in these rows only if it could fail on others."""
+    if not can_fail(expr):
+        return truths(expr, _reader(table), table.num_rows)
+    made = np.zeros(table.num_rows, bool)
+    made[rows] = truths(expr, _reader(table.filter(pa.array(rows))), int(rows.sum()))
+    return made
 
 
 def _reader(table: pa.Table) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from watersmeet.engine import layout as L
-from watersmeet.engine.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.engine.relink import rehash, relink, sweep
+from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store

@@ -186,6 +186,8 @@ class _Evaluation:
             return _truncated(made, expr)
         if target.name == "DECIMAL":
             return _decimal(made, source, expr)
+        if source.name == "DECIMAL" and target == DOUBLE:
+            return made.cast(pa.string()).cast(pa.float64())  # the nearest double, which Arrow's own cast does not always give
         if source == DATE and target == TIMESTAMP:
             return made.cast(pa.timestamp("us")).cast(arrow_type(TIMESTAMP))
         return made.cast(arrow_type(target), safe=not (source == BIGINT and target == DOUBLE))
@@ -221,7 +223,8 @@ def _decimal(made: pa.Array, source: Type, expr: Cast) -> pa.Array:
     if source == BIGINT:
         made = made.cast(pa.decimal128(19, 0))
     elif source.scale > target.scale:
-        made = pc.round(made, target.scale, "half_towards_infinity")
+        wide = made.cast(pa.decimal256(76, source.scale))  # 9.99 to one digit is 10.0: a digit more
+        made = pc.round(wide, target.scale, "half_towards_infinity")
     try:
         return made.cast(arrow_type(target))
     except pa.ArrowInvalid:

@@ -169,6 +169,11 @@ class Plan:
     def streams(self) -> frozenset[str]:
         return self.root.streams
 
+    @property
+    def bare(self) -> Plan:
+        """The plan without its estimates."""
+        return replace(self, cpu=None, memory_tuples=None, output_rate=None)
+
     def with_estimates(self, cpu: float, memory_tuples: float, output_rate: float) -> Plan:
         return replace(self, cpu=cpu, memory_tuples=memory_tuples, output_rate=output_rate)
 
