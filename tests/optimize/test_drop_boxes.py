@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from itertools import product
 from math import exp, log
 
@@ -153,3 +155,25 @@ def test_which_plan_example_1() -> None:
     assert found.shape == (0, (1, 2))
     assert found.kept.results == pytest.approx(280.0, abs=0.051)
     assert best_approximation(NodeCosts(example_1(0.01)), Limits(cpu=1), at_least=dict.fromkeys("ABC", 0.95)) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("regime", "least"), [("even", 0.10), ("wide", 0.05), ("narrow", 0.05), ("paper", 0.0)])
+@pytest.mark.parametrize(("n", "seeds"), [(3, 12), (4, 8), (5, 4), (6, 4)])
+def test_bound_which_plan_against_the_cheapest_plan_at_length(
+    n: int, seeds: int, regime: str, least: float, record_property: Callable[[str, object], None]
+) -> None:
+    """How often, and by how much, the plan chosen keeps more than the cheapest plan does (docs/cost-model.md)."""
+    gains = []
+    for kind in KINDS:
+        for seed in range(seeds):
+            costs, rng = NodeCosts(random_problem(kind, n, seed, regime)), random.Random(f"{kind}{seed}")
+            for _ in range(3):
+                limits = Limits(cpu=pareto_front(costs)[0].cpu * rng.uniform(0.05, 0.9))
+                found = best_approximation(costs, limits)
+                assert found is not None
+                gains.append(found.kept.results / approximate_cheapest(costs, limits))
+    better = [g for g in gains if g > 1.001]
+    record_property("better", f"{len(better)} of {len(gains)}, at most x{max(gains):.2f}")
+    assert min(gains) >= 1 - 1e-6
+    assert len(better) >= least * len(gains)

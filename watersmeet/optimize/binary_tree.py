@@ -16,6 +16,7 @@ predicate connects are linked.
 problem: rates and prices. max_pairs: pairs of connected sets to look at before the greedy way is taken.
 
 >>> from watersmeet.model.statistics import Costs
+>>> from watersmeet.optimize.problem import Problem
 >>> qp = Costs(probe=0, match=2.2e-6, insert=2e-7, delete=2e-7)
 >>> chain = {("A", "B"): 0.02, ("B", "C"): 0.2, ("C", "D"): 0.05}
 >>> best_binary_tree(NodeCosts(Problem.of(dict.fromkeys("ABCD", 20), 1000, chain, qp)))
@@ -33,7 +34,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from watersmeet.optimize.node_costs import NodeCosts
-from watersmeet.optimize.problem import Problem, members
+from watersmeet.optimize.problem import members
 from watersmeet.optimize.shape import Shape, streams
 
 CARTESIAN = 7
@@ -141,6 +142,3 @@ def _grown(around: Callable[[int], int], start: int, barred: int) -> Iterator[in
     while chosen:
         yield from _grown(around, start | chosen, barred | beside)
         chosen = (chosen - 1) & beside
-
-
-__all__ = ["Problem", "best_binary_tree", "exact_binary_tree", "greedy_binary_tree"]

@@ -114,13 +114,11 @@ def _ways(factors: list[int], dimensions: int) -> int:
 
 
 def _greedy(problem: Problem, dimensions: Sequence[Dimension], factors: list[int]) -> tuple[int, ...]:
-    split = [1] * len(dimensions)
+    split: tuple[int, ...] = (1,) * len(dimensions)
     for q in sorted(factors, reverse=True):
-        options: list[tuple[int, ...]] = []
-        for at in range(len(split)):
-            options.append((*split[:at], split[at] * q, *split[at + 1 :]))
-        split = list(min(options, key=lambda option: _burden(problem, dimensions, option)))
-    return tuple(split)
+        options = [(*split[:at], split[at] * q, *split[at + 1 :]) for at in range(len(split))]
+        split = min(options, key=lambda option: _burden(problem, dimensions, option))
+    return split
 
 
 def prime_factors(number: int) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import floor, inf, log10
 from typing import Final
 
 from watersmeet.errors import NoQualifiedPlan, PlanError
@@ -58,6 +58,7 @@ class Decision:
     policy: str
     overload: Overload
     bounds: LowerBounds
+    costs: NodeCosts = field(compare=False, repr=False)
     search: str = ""
     exhaustive: bool = False
     seen: tuple[tuple[str, Candidate], ...] = ()
@@ -68,7 +69,6 @@ class Decision:
     relief: str = ""
     assumptions: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    costs: NodeCosts = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
 
     @property
     def qualified(self) -> bool:
@@ -79,6 +79,16 @@ class Decision:
     def proven(self) -> bool:
         """Whether it is certain that no plan is within the limits."""
         return not self.qualified and (self.bounds.proves(self.limits) or self.exhaustive)
+
+    @property
+    def fitting(self) -> list[Candidate]:
+        """The plans looked at that are within the limits, in the order in which they were found."""
+        return [p for _, p in self.seen if self.limits.allow(p.cpu, p.memory)]
+
+    @property
+    def settled(self) -> bool:
+        """Whether looking further is useless: no plan can fit, or any that fits will do and one was found."""
+        return self.bounds.proves(self.limits) or (self.policy == "any" and bool(self.fitting))
 
     @property
     def nearest(self) -> tuple[Candidate, ...]:
@@ -183,8 +193,8 @@ def decide_problem(
 ) -> Decision:
     """The same from plain numbers."""
     now = Decision(
-        problem, limits, budget, policy, overload or Overload(), lower_bounds(problem), search, assumptions=assumptions,
-        costs=NodeCosts(problem),
+        problem, limits, budget, policy, overload or Overload(), lower_bounds(problem), NodeCosts(problem), search,
+        assumptions=assumptions,
     )  # fmt: skip
     steps = STEPS if kind == "auto" else (mjoin_only if kind == "mjoin" else xjoin_only, take_it)
     for step in steps:
@@ -212,14 +222,14 @@ def exact_search(d: Decision) -> Decision:
     """mjoin, binary tree -> all non-dominated plans within the limits. Up to EXACT_STREAMS streams, or as many as it can if asked for."""
     n = len(d.problem.streams)
     wanted = d.search == "pareto" or (d.search == "auto" and n <= EXACT_STREAMS)
-    if not wanted or d.bounds.proves(d.limits):
+    if not wanted or d.settled:
         return d
     return _with_front(d)
 
 
 def two_layer_search(d: Decision) -> Decision:
     """mjoin, binary tree -> plans between them, by hill climbing. Where the exact search has not been."""
-    if d.exhaustive or d.bounds.proves(d.limits):
+    if d.exhaustive or d.settled:
         return d
     aim = None
     if d.policy != "any":
@@ -232,19 +242,16 @@ def two_layer_search(d: Decision) -> Decision:
 
 def exact_fall_back(d: Decision) -> Decision:
     """nothing found -> all non-dominated plans. Where hill climbing found none and the exact search can still be made."""
-    n = len(d.problem.streams)
-    fits = any(d.limits.allow(p.cpu, p.memory) for _, p in d.seen)
-    if fits or d.exhaustive or d.bounds.proves(d.limits) or n > MAX_STREAMS:
+    if d.fitting or d.exhaustive or d.settled or len(d.problem.streams) > MAX_STREAMS:
         return d
     return _with_front(d)
 
 
 def choose_exact(d: Decision) -> Decision:
     """plans within the limits -> the one that the policy prefers. Declines if there is none."""
-    fitting = [p for _, p in d.seen if d.limits.allow(p.cpu, p.memory)]
-    if not fitting:
+    if not d.fitting:
         return d
-    chosen = pick(fitting, d.policy, d.limits)
+    chosen = pick(d.fitting, d.policy, d.limits)
     return replace(d, chosen=chosen, root=d.costs.tree(chosen.shape))
 
 
@@ -328,17 +335,16 @@ def _retention(d: Decision, chosen: Candidate) -> Retention | None:
 def _rounded(x: float) -> float:
     """Six digits, never more than x: rounding must not break a budget.
 
-    >>> _rounded(0.70588235), _rounded(2 / 3), _rounded(1.0)
-    (0.705882, 0.666666, 1.0)
+    >>> _rounded(0.70588235), _rounded(0.107028766), _rounded(0.29), _rounded(1.0)
+    (0.705882, 0.107028, 0.29, 1.0)
     """
     if x >= 1:
         return 1.0
-    near = float(f"{x:.6g}")
-    return near if near <= x else float(f"{x * (1 - 1e-6):.6g}")
+    scale = 10.0 ** (5 - floor(log10(x)))
+    return floor(x * scale + 1e-6) / scale
 
 
 def _summary(d: Decision) -> str:
     if d.root is not None:
         return str(d.plan)
-    fitting = sum(d.limits.allow(p.cpu, p.memory) for _, p in d.seen)
-    return f"{len(d.seen)} plans looked at, {fitting} of them within the limits"
+    return f"{len(d.seen)} plans looked at, {len(d.fitting)} of them within the limits"

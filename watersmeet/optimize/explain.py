@@ -230,7 +230,8 @@ def _bounds(d: Decision) -> str:
 
 def _assumptions(d: Decision) -> str:
     c: Costs = d.problem.costs
-    prices = f"prices ({c.source}): " + ", ".join(
+    source = "default: `watersmeet calibrate` measures this machine's" if c == Costs() else c.source
+    prices = f"prices ({source}): " + ", ".join(
         f"{n} {x * 1e9:.4g} ns"
         for n, x in (("probe", c.probe), ("match", c.match), ("insert", c.insert), ("delete", c.delete))
     )

@@ -16,7 +16,7 @@ from watersmeet.model.graph import JoinGraph
 from watersmeet.model.statistics import Statistics
 from watersmeet.optimize.cells import Dimension
 from watersmeet.optimize.pair_selectivity import pair_selectivities
-from watersmeet.optimize.problem import Predicate, Problem, Stream
+from watersmeet.optimize.problem import Problem, Stream
 from watersmeet.optimize.widths import row_bytes
 
 DEFAULT_RATE = 100.0
@@ -53,7 +53,7 @@ def state_problem(bound: BoundQuery, stats: Statistics | None = None, budget: Bu
         inner_passes=2 if dstream else 1,
         unit="bytes" if in_bytes else "tuples",
     )
-    _say_products(problem, predicates, said)
+    _say_products(problem, said)
     return Stated(problem, tuple(said), _dimensions(bound, graph, stats))
 
 
@@ -159,7 +159,7 @@ def _distinct(stats: Statistics, alias: str, column: str) -> float | None:
     return next((v for (a, c), v in stats.distinct.items() if a == alias and c.lower() == column.lower()), None)
 
 
-def _say_products(problem: Problem, predicates: tuple[Predicate, ...], said: list[str]) -> None:
+def _say_products(problem: Problem, said: list[str]) -> None:
     if len(problem.components) > 1:
         parts = [" ".join(n for i, n in enumerate(problem.names) if part >> i & 1) for part in problem.components]
         said.append(f"no join predicate connects {' with '.join(parts)}: every plan contains their Cartesian product")

@@ -15,6 +15,8 @@ costs: prices of the nodes. limits: CPU_avail, Mem_avail. start: a plan. effort:
 counted as the cube of its node's inputs; what is left of it serves the next start. Returns the plans on the way.
 
 >>> from watersmeet.model.statistics import Costs
+>>> from watersmeet.optimize.problem import Problem
+>>> from watersmeet.optimize.state_selection import state_selection
 >>> rate, sel = {"A": 40.0, "B": 60.0, "C": 50.0, "D": 70.0}, {("A", "B"): 0.002, ("B", "C"): 0.001, ("C", "D"): 0.01}
 >>> problem = Problem.of(rate, {s: 4 * r for s, r in rate.items()}, sel, Costs(9e-7, 1e-7, 7e-7, 7e-7))
 >>> costs = NodeCosts(problem)
@@ -36,10 +38,9 @@ from itertools import combinations
 from watersmeet.optimize.cost import TOLERANCE, Limits
 from watersmeet.optimize.node_costs import NodeCosts
 from watersmeet.optimize.pareto import Candidate
-from watersmeet.optimize.problem import Problem
 from watersmeet.optimize.shape import Shape, normal, streams
 from watersmeet.optimize.state_removal import removals
-from watersmeet.optimize.state_selection import ranked_edges, state_selection
+from watersmeet.optimize.state_selection import ranked_edges
 
 EFFORT = 400_000
 
@@ -124,6 +125,3 @@ def _groups(costs: NodeCosts, blocks: tuple[int, ...]) -> Iterator[tuple[int, ..
             near = [i for i in range(len(blocks)) if i not in key]
             larger.append((*group, min(near, key=lambda i: costs.holding(mask | blocks[i]))))
         groups = larger
-
-
-__all__ = ["Effort", "Problem", "excess", "group_selection", "state_selection"]

@@ -4,8 +4,8 @@ The work of a pipeline that starts with the combinations over J and probes B_1, 
 
     Σ_t  probe · D(J, J B_1..B_{t−1}) + match · candidates(J, J B_1..B_{t−1}, B_t)
 
-*Least next* (greedy): probe next what leaves fewest combinations. O(n² log n) for all inputs of a sparse graph, and
-not optimal: a costly probe may open the way to one that empties the pipeline.
+*Least next* (greedy): probe next what leaves fewest combinations. O(n³) for all inputs as written here, O(n² log n)
+with a heap on a sparse graph; not optimal: a costly probe may open the way to one that empties the pipeline.
 
 *Exact*: the least work from a set P of probed inputs on depends on P only, so dynamic programming over subsets finds
 the best order in O(2^m · m) for each start. It is the bound that the greedy order is measured against, and what small
@@ -16,6 +16,7 @@ Both take Cartesian products where they pay: an input without a predicate to the
 problem: rates and prices. blocks: the sets of streams of the node's inputs. start: the input whose order is wanted.
 
 >>> from watersmeet.model.statistics import Costs
+>>> from watersmeet.optimize.cost import pipeline
 >>> qp = Costs(probe=0, match=2.2e-6, insert=2e-7, delete=2e-7)
 >>> chain = {("A", "B"): 0.02, ("B", "C"): 0.2, ("C", "D"): 0.05}
 >>> set_4 = Problem.of(dict.fromkeys("ABCD", 20), 1000, chain, qp)
@@ -32,10 +33,7 @@ Source: cited only, by both papers (Viglas 2003, Golab 2003, Babu 2004); this sp
 
 from __future__ import annotations
 
-from watersmeet.optimize.cost import pipeline
 from watersmeet.optimize.problem import Problem
-
-__all__ = ["exact_order", "least_next", "pipeline"]
 
 
 def least_next(problem: Problem, blocks: tuple[int, ...], start: int) -> tuple[int, ...]:
