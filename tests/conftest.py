@@ -1,6 +1,8 @@
 """What every test shares: the `--long` switch, one worker for Spark, and the profiles of hypothesis."""
 
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -8,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+# Tests are priced with the defaults, whatever `watersmeet calibrate` found on this machine.
+os.environ["WATERSMEET_PRICES"] = str(Path(tempfile.gettempdir()) / "watersmeet-tests-have-none.json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from watersmeet.model.query import Query
     from watersmeet.model.statistics import Costs, Statistics
     from watersmeet.oracle import oracle
+    from watersmeet.spark.control import flush
+    from watersmeet.spark.learn import learn
+    from watersmeet.spark.stream import stream
 
 __version__ = "0.1.0"
 
@@ -24,11 +27,12 @@ _HOME = {
     "parse": "lang", "oracle": "oracle", "run": "api", "explain": "api", "optimize": "api", "Result": "api",
     "Budget": "model.budget", "Plan": "model.plan", "Query": "model.query", "Costs": "model.statistics",
     "Statistics": "model.statistics", "DataError": "errors", "NoQualifiedPlan": "errors", "PlanError": "errors",
-    "QueryError": "errors", "StateError": "errors", "WatersmeetError": "errors",
+    "QueryError": "errors", "StateError": "errors", "WatersmeetError": "errors", "stream": "spark.stream",
+    "flush": "spark.control", "learn": "spark.learn",
 }  # fmt: skip
 __all__ = [
     "Budget", "Costs", "DataError", "NoQualifiedPlan", "Plan", "PlanError", "Query", "QueryError", "Result", "StateError",
-    "Statistics", "WatersmeetError", "explain", "optimize", "oracle", "parse", "run",
+    "Statistics", "WatersmeetError", "explain", "flush", "learn", "optimize", "oracle", "parse", "run", "stream",
 ]  # fmt: skip
 
 

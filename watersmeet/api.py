@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from watersmeet.errors import NoQualifiedPlan, PlanError, QueryError
@@ -16,11 +17,14 @@ from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
 from watersmeet.model.describe import describe
 from watersmeet.model.plan import Plan
+from watersmeet.model.prices import priced
 from watersmeet.model.query import Overload, Query
 from watersmeet.model.statistics import Statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from watersmeet.optimize.choose import Decision
 
 Inputs: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 Sink: TypeAlias = "Callable[[pa.RecordBatch], None]"
@@ -30,9 +34,9 @@ LONG = 5_000_000  # rows from which on a bar is shown
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave: `rows` (selected columns and result_ts; None if they went to a sink), `metrics`, and the last `plan`."""
+    """What a run gave: `rows` (selected columns and result_ts; none of them if they went to a sink), `metrics`, the last `plan`."""
 
-    rows: pa.Table | None
+    rows: pa.Table
     metrics: dict[str, Any]
     plan: Plan
 
@@ -79,11 +83,11 @@ def run(
         with _shown(progress, sum(t.num_rows for t in given.values())) as shown:
             for batch in engine.feed(given, released.clock, shown):
                 give(batch)
-    rows_out = pa.Table.from_batches(made, schema=engine.gather.output) if sink is None else None
+    rows = pa.Table.from_batches(made, schema=engine.gather.output)
     # What only approximate answers, or caches, would make other than zero.
     none = dict.fromkeys(("cache_hits", "cache_misses", "evicted", "shed", "unprobed"), 0)
     measured = engine.metrics() | none | {"late": late, "seconds": time.perf_counter() - began}
-    return Result(rows_out, measured, engine.plan)
+    return Result(rows, measured, engine.plan)
 
 
 @contextmanager
@@ -112,7 +116,7 @@ def optimize(
     """
     from watersmeet.optimize.choose import optimize as search
 
-    return search(parse(query) if isinstance(query, str) else query, stats, budget, policy)
+    return search(parse(query) if isinstance(query, str) else query, priced(stats), budget, policy)
 
 
 def explain(
@@ -121,15 +125,18 @@ def explain(
     budget: Budget | None = None,
     analyze: Mapping[str, Any] | None = None,
     steps: bool = False,
+    plot: str | Path | None = None,
 ) -> str:
     """How a query is understood, and the plan that fits its budget, with reasons.
 
     analyze: inputs as for `run`: statistics are taken from them, the query is run, and what was measured is said as well. Without
         them the streams must be declared.
     steps: also what each step of the optimizer did.
+    plot: a file (.png, .svg or .pdf) to draw the plan in, and where all plans lie between CPU and memory; needs statistics.
     """
     from watersmeet.optimize.along_graph import along_graph
-    from watersmeet.optimize.explain import explain_plan
+    from watersmeet.optimize.choose import decide
+    from watersmeet.optimize.explain import explain_decision
 
     query = parse(text) if isinstance(text, str) else text
     budget = budget or query.budget
@@ -139,8 +146,12 @@ def explain(
         except QueryError as e:
             raise e.at(str(text)) from None
         if stats is None:
+            if plot is not None:
+                raise QueryError("a plot shows what plans cost", hint=f"{_WITHOUT} (--stats FILE, or --sample)")
             return f"{describe(bound)}\n\nPlan, with nothing known about the streams\n  {along_graph(bound)}\n  {_WITHOUT}\n"
-        return f"{describe(bound)}\n\n{explain_plan(bound, stats, budget, steps=steps)}"
+        found = decide(bound, priced(stats), budget)
+        _draw(found, plot)
+        return f"{describe(bound)}\n\n{explain_decision(found, steps)}"
     from watersmeet.engine.batches import Batches
     from watersmeet.engine.observe import observe
 
@@ -148,8 +159,18 @@ def explain(
     stats = stats or observe(batches.bound, batches.sample())
     result = run(query, analyze, stats=stats, budget=budget, sink=lambda batch: None)
     measured = "\n".join(f"  {name:<20} {value:.6g}" for name, value in result.metrics.items())
-    told = explain_plan(batches.bound, stats, budget, steps=steps)
-    return f"{describe(batches.bound)}\n\n{told}\nMeasured, with {result.plan.root}\n{measured}"
+    found = decide(batches.bound, priced(stats), budget)
+    _draw(found, plot)
+    return (
+        f"{describe(batches.bound)}\n\n{explain_decision(found, steps)}\nMeasured, with {result.plan.root}\n{measured}"
+    )
+
+
+def _draw(found: Decision, plot: str | Path | None) -> None:
+    if plot is not None:
+        from watersmeet.optimize.plot import plot_decision
+
+        plot_decision(found, plot)
 
 
 _WITHOUT = "costs and a budget need statistics: rates and selectivities, or data to take them from"
@@ -182,6 +203,7 @@ def choose(
         from watersmeet.engine.observe import observe
 
         stats = observe(bound, sample)
+    stats = priced(stats)
     exact = replace(bound, query=replace(bound.query, overload=Overload(), budget=None))
     try:
         return search(exact, stats, budget, kind=plan)

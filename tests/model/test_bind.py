@@ -218,5 +218,5 @@ def test_bind_refuses_a_stream_without_a_time() -> None:
 
 
 def test_bind_refuses_one_name_as_stream_and_as_table() -> None:
-    with pytest.raises(QueryError, match="occurs with and without a window"):
+    with pytest.raises(wm.QueryError, match="occurs with and without a window"):
         parse("SELECT a.x FROM R [ROWS 1] AS a, R AS b WHERE a.x = b.x")

@@ -1,4 +1,4 @@
-"""The command line: `watersmeet demo | run | explain | bench | version`.
+"""The command line: `watersmeet demo | run | explain | calibrate | experiment | bench | version`.
 
 Exit codes: 0 done, 1 the query, the data or a file is wrong (said in red, without a traceback), 2 the command line is wrong,
 130 interrupted (Ctrl-C), 143 ended by SIGTERM. In every case but 0 nothing is half-written.

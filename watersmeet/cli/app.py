@@ -72,11 +72,14 @@ def explain(
         bool, typer.Option("--sample", help="take statistics from the first rows of the job's data")
     ] = False,
     steps: Annotated[bool, typer.Option("--steps", help="also what each step of the optimizer did")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="draw the plan and the CPU/memory plane: .png, .svg or .pdf")
+    ] = None,
 ) -> None:
     """Say how each query is understood: its streams and windows, its join graph, and the plan with what it costs."""
     from watersmeet.cli.explain import explain_jobs
 
-    explain_jobs(jobs, stats, sample, steps)
+    explain_jobs(jobs, stats, sample, steps, plot)
 
 
 @app.command()
@@ -99,6 +102,29 @@ def bench(
     from watersmeet.cli.bench import run_bench
 
     raise typer.Exit(run_bench(name, ctx.args))
+
+
+@app.command()
+def calibrate(
+    rows: Annotated[int, typer.Option(min=2000, help="rows of each stream in each run")] = 40_000,
+    repeats: Annotated[int, typer.Option(min=1, help="how often each run is made; the least time counts")] = 5,
+) -> None:
+    """Measure what a probe, a match, an insert and a delete cost on this machine, and keep it for explain and run."""
+    from watersmeet.cli.calibrate import run_calibrate
+
+    run_calibrate(rows, repeats)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def experiment(
+    ctx: typer.Context,
+    action: Annotated[str, typer.Argument(metavar="list|run|check", help="what to do")] = "list",
+    name: Annotated[str | None, typer.Argument(help="a folder of experiments/, such as qualified_plans")] = None,
+) -> None:
+    """Run a paper's experiments in this checkout, or check its claims one by one; what follows the name goes to it."""
+    from watersmeet.cli.experiment import run_experiment
+
+    raise typer.Exit(run_experiment(action, name, ctx.args))
 
 
 @app.command()

@@ -13,8 +13,16 @@ if TYPE_CHECKING:
     from watersmeet.model.statistics import Statistics
 
 
-def explain_jobs(paths: list[Path], stats: Path | None = None, sample: bool = False, steps: bool = False) -> None:
+def explain_jobs(
+    paths: list[Path],
+    stats: Path | None = None,
+    sample: bool = False,
+    steps: bool = False,
+    plot: Path | None = None,
+) -> None:
     """Explain each file; a file that is wrong does not keep the others from being explained."""
+    if plot is not None and len(paths) > 1:
+        raise WatersmeetError("--plot draws one job\n  give one job file")
     from watersmeet import api
     from watersmeet.model.statistics import Statistics
 
@@ -23,7 +31,7 @@ def explain_jobs(paths: list[Path], stats: Path | None = None, sample: bool = Fa
     for path in paths:
         try:
             job = Job.load(path)
-            told = api.explain(job.text, known or (sampled(job) if sample else None), steps=steps)
+            told = api.explain(job.text, known or (sampled(job) if sample else None), steps=steps, plot=plot)
         except WatersmeetError as e:
             if len(paths) == 1:
                 raise
@@ -32,6 +40,8 @@ def explain_jobs(paths: list[Path], stats: Path | None = None, sample: bool = Fa
             continue
         show.heading(str(path))
         show.plain(told)
+        if plot is not None:
+            show.plain(f"drawn in {plot}")
     if failed is not None:
         raise WatersmeetError("not all job files could be explained; see above")
 

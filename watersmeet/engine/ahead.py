@@ -21,13 +21,13 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BUCKETS,
     CODE,
     COL0,
     COLS_IN,
     FLOOR,
-    HASH,
     HEADS_AT,
     INDEX,
     INDEX_FROM,
@@ -68,7 +68,7 @@ prefetch: Callable[[Words, int], None] = intrinsic(_prefetch)  # type: ignore[as
 
 @inlined
 def head_of(I: Words, x: int, key: int) -> int:
-    return I[x, HEADS_AT] + (((key * HASH) >> I[x, SHIFT]) & I[x, BUCKETS])
+    return I[x, HEADS_AT] + ((scatter(key) >> I[x, SHIFT]) & I[x, BUCKETS])
 
 
 @inlined

@@ -17,7 +17,7 @@ from watersmeet.engine.compiled import announce
 from watersmeet.engine.gather import Gather
 from watersmeet.engine.intake import Intake, Rows, timestamps
 from watersmeet.engine.payload import Payload
-from watersmeet.engine.state import State
+from watersmeet.engine.state import Allocate, State
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
@@ -26,6 +26,7 @@ from watersmeet.model.program import Probe, Program
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
 CACHE = 1 << 20  # bytes of state from which on the kernel looks ahead
+SLACK = 1 << 16  # rows of payload that a PARTITION BY window may keep beyond twice what it holds
 FOREVER = 1 << 62
 
 Pause = Callable[["Engine"], None]
@@ -74,9 +75,17 @@ class Engine:
     """One query, running. `feed` takes rows that are next in global order and yields results as Arrow batches.
 
     pause, every: call `pause(engine)` after each `every` arrivals, between two tuples; it may switch the plan.
+    allocate: gives the memory of arenas (Spark's cells have them in shared memory).
     """
 
-    def __init__(self, bound: BoundQuery, plan: Plan, pause: Pause | None = None, every: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        bound: BoundQuery,
+        plan: Plan,
+        pause: Pause | None = None,
+        every: int = 1 << 20,
+        allocate: Allocate | None = None,
+    ) -> None:
         announce()
         self.bound, self.pause, self.every = bound, pause, every
         self.program = compile_plan(bound, plan)
@@ -84,7 +93,7 @@ class Engine:
         self.gather = Gather(bound, self.program.late)
         self.intakes = [self._intake(i) for i in range(len(bound.sources))]
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
-        self.state = State(self.program)
+        self.state = State(self.program, allocate=allocate)
         self._scratch()
 
     def _intake(self, number: int) -> Intake:
@@ -232,7 +241,7 @@ class Engine:
             row = self.state.S[k]
             if row[L.KIND] == L.RING:
                 payload.forget(int(row[L.ROWBASE] + row[L.FLOOR]))
-            elif payload.rows > 2 * row[L.LIVE] + (1 << 16):
+            elif payload.rows > 2 * row[L.LIVE] + SLACK:
                 records = self.state.records(k)
                 used = np.flatnonzero(self._taken(k))
                 used = used[np.argsort(records[used, L.ROWNUM])]

@@ -156,4 +156,3 @@ PAUSED: Final = 3
 
 DEAD: Final = -(1 << 63)  # timestamp of a slot that holds no live tuple
 FAR: Final = (1 << 63) - 1
-HASH: Final = -7046029254386353131  # 2^64 / golden ratio, as int64

@@ -7,13 +7,14 @@ Equal keys are ordered by slot. A range is read by `first_from` and then `succes
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, inlined
-from watersmeet.engine.layout import BACK, HASH, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
+from watersmeet.engine.hashing import scatter
+from watersmeet.engine.layout import BACK, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
 
 
 @inlined
 def _priority(slot: int) -> int:
-    x = (slot + 1) * HASH
-    return (x ^ (x >> 29)) * HASH
+    x = scatter(slot + 1)
+    return scatter(x ^ (x >> 29))
 
 
 @inlined

@@ -10,6 +10,7 @@ and go on later: a tuple with a million matches never needs a million rows of me
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BUCKETS,
     CHECK_FROM,
@@ -23,7 +24,6 @@ from watersmeet.engine.layout import (
     FLOOR,
     FRESH,
     GROW,
-    HASH,
     HEADS_AT,
     HIGH_STRICT,
     INDEX,
@@ -117,7 +117,7 @@ def begin_probe(m: Words, h: Words, S: Words, I: Words, O: Words, keys: Words, b
             key = value_of(m, S, bound, O[pc, OP_KEY0 + 2 * k], O[pc, OP_KEY0 + 2 * k + 1])
             keys[pc, k] = key
             value = mix(value, key)
-    return h[I[x, HEADS_AT] + (((value * HASH) >> I[x, SHIFT]) & I[x, BUCKETS])]
+    return h[I[x, HEADS_AT] + ((scatter(value) >> I[x, SHIFT]) & I[x, BUCKETS])]
 
 
 @inlined

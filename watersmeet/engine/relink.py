@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BUCKETS,
     DEAD,
     EXPIRIES,
     FLOOR,
-    HASH,
     HEADS_AT,
     INDEX_FROM,
     INDEX_TO,
@@ -75,7 +75,7 @@ def rehash(m: Words, row: Words, entries: Words) -> None:
     for i in range(entries.shape[0]):
         if entries[i, 3] == 0:
             continue
-        at = (mix(entries[i, 0], entries[i, 1]) * HASH >> 20) & row[PART_MASK]
+        at = (scatter(mix(entries[i, 0], entries[i, 1])) >> 20) & row[PART_MASK]
         while m[row[PART_AT] + at * 4 + 3] != 0:
             at = (at + 1) & row[PART_MASK]
         for c in range(4):

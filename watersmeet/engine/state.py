@@ -6,6 +6,7 @@ store that asked for room changes: a probe may be under way in the others, and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,13 @@ from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store
 REBASE = 1 << 30  # ids of a ring are taken down when they pass this, so that links fit 32 bits
+
+
+Allocate = Callable[[int], Any]  # so many zeroed words for an arena
+
+
+def _zeros(words: int) -> Any:
+    return np.zeros(words, np.int64)
 
 
 @dataclass
@@ -34,12 +42,13 @@ class Pipelines:
 class State:
     """The arrays of a running program. `m`, `h`: the arena; `S`, `I`: tables of stores and indexes (layout.py)."""
 
-    def __init__(self, program: Program, old: State | None = None) -> None:
+    def __init__(self, program: Program, old: State | None = None, allocate: Allocate | None = None) -> None:
         """A state for a program: empty, or with the windows of `old` and those of its inner states that serve again.
 
         `missing` says which inner states are not filled yet.
         """
         self.program = program
+        self.allocate: Allocate = allocate or (old.allocate if old is not None else _zeros)
         stores, leaves = program.stores, len(program.columns)
         self.leaves = leaves
         self.S = np.zeros((len(stores), L.STORE_WIDTH), np.int64)
@@ -213,7 +222,7 @@ class State:
                     at += buckets // 2
                     index[L.BUCKETS], index[L.SHIFT] = (cap - 1, 65 - cap.bit_length()) if index[L.NKEYS] else (0, 63)
             row[L.WORDS] = at - begin
-        self.m = np.zeros(at, np.int64)
+        self.m = self.allocate(at)
         self.h = self.m.view(np.int32)
         for s in range(len(caps)):
             row = self.S[s]

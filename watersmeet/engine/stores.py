@@ -6,6 +6,7 @@ Notation: `s` a store, `x` an index, `id` a tuple's local id, `slot = id & MASK`
 from __future__ import annotations
 
 from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BACK,
     BUCKETS,
@@ -22,7 +23,6 @@ from watersmeet.engine.layout import (
     FLOOR,
     FREE,
     FREE_LINK,
-    HASH,
     HEADS_AT,
     HELD,
     INDEX_FROM,
@@ -66,7 +66,7 @@ def record(S: Words, s: int, id: int) -> int:
 @inlined
 def mix(value: int, key: int) -> int:
     """Add one more column to a hash; (1, 2), (2, 1) and (3, 3) are far apart."""
-    x = (value * HASH ^ key) * HASH
+    x = scatter(scatter(value) ^ key)
     return x ^ (x >> 32)
 
 
@@ -75,7 +75,7 @@ def bucket_of(m: Words, I: Words, x: int, r: int) -> int:
     value = m[r + I[x, KEY0]] if I[x, NKEYS] > 0 else 0
     for k in range(1, I[x, NKEYS]):
         value = mix(value, m[r + I[x, KEY0 + k]])
-    return ((value * HASH) >> I[x, SHIFT]) & I[x, BUCKETS]
+    return (scatter(value) >> I[x, SHIFT]) & I[x, BUCKETS]
 
 
 @inlined
@@ -219,7 +219,7 @@ def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, r: int) ->
 @inlined
 def find_partition(m: Words, S: Words, s: int, key: int, check: int) -> int:
     """Place of a partition's entry in the directory, or of the unused entry where it belongs."""
-    at = (mix(key, check) * HASH >> 20) & S[s, PART_MASK]
+    at = (scatter(mix(key, check)) >> 20) & S[s, PART_MASK]
     while True:
         entry = S[s, PART_AT] + at * 4
         if m[entry + 3] == 0 or (m[entry] == key and m[entry + 1] == check):

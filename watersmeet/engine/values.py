@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watersmeet.engine.compiled import compiled
-from watersmeet.engine.layout import HASH
+from watersmeet.engine.hashing import plus, scatter
 from watersmeet.model.types import Type
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
@@ -78,20 +78,20 @@ def hash_fixed(array: pa.Array, width: int, seed: int = 0) -> Int64s:
 @compiled
 def _hash_strings(offsets: Any, data: Any, out: Any, seed: int) -> None:
     for i in range(out.shape[0]):
-        x = (offsets[i + 1] - offsets[i] + 1 + (seed << 32)) * HASH
+        x = scatter(offsets[i + 1] - offsets[i] + 1 + (seed << 32))
         word = 0
         count = 0
         for j in range(offsets[i], offsets[i + 1]):
             word = (word << 8) | data[j]
             count += 1
             if count == 8:
-                x = (x ^ word) * HASH
+                x = scatter(x ^ word)
                 x ^= x >> 29
                 word = 0
                 count = 0
-        x = (x ^ word) * HASH
+        x = scatter(x ^ word)
         x ^= x >> 32
-        out[i] = x * HASH
+        out[i] = scatter(x)
 
 
 @compiled
@@ -99,5 +99,5 @@ def mix_into(values: Any, valid: Any, total: Any, seed: int) -> None:
     """Add a column to the running hash of several; an empty `valid` means that every value is there."""
     for i in range(total.shape[0]):
         there = valid.shape[0] == 0 or valid[i]
-        x = (total[i] ^ (values[i] if there else 0)) * HASH + (seed if there else ~seed)
-        total[i] = (x ^ (x >> 31)) * HASH
+        x = plus(scatter(total[i] ^ (values[i] if there else 0)), seed if there else ~seed)
+        total[i] = scatter(x ^ (x >> 31))

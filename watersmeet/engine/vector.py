@@ -187,7 +187,9 @@ class _Evaluation:
         if target.name == "DECIMAL":
             return _decimal(made, source, expr)
         if source.name == "DECIMAL" and target == DOUBLE:
-            return made.cast(pa.string()).cast(pa.float64())  # the nearest double, which Arrow's own cast does not always give
+            return made.cast(pa.string()).cast(
+                pa.float64()
+            )  # the nearest double, which Arrow's own cast does not always give
         if source == DATE and target == TIMESTAMP:
             return made.cast(pa.timestamp("us")).cast(arrow_type(TIMESTAMP))
         return made.cast(arrow_type(target), safe=not (source == BIGINT and target == DOUBLE))
