@@ -1,0 +1,109 @@
+"""Ways to run a query in a test, and the comparison with the oracle that says all about a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+import watersmeet as wm
+from watersmeet.engine import layout as L
+from watersmeet.engine.batches import Batches
+from watersmeet.engine.executor import Engine
+from watersmeet.lang import parse
+from watersmeet.model.plan import Plan, nodes
+from watersmeet.model.query import Query
+from watersmeet.testing import Case, random_plan, same_rows
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def stream(ts: Any, **columns: Any) -> pa.Table:
+    """A stream: timestamps in microseconds, and columns."""
+    return pa.table({**columns, "ts": pa.array(ts, pa.int64()).cast(TIMESTAMP)})
+
+
+def check(case: Case, rows: pa.Table | None) -> None:
+    """The rows are the oracle's; otherwise fail with the case and the symmetric difference."""
+    assert rows is not None
+    difference = same_rows(rows, case.expected)
+    assert difference is None, f"{case}\n{difference}"
+
+
+def agrees(text: str | Query, inputs: Any, *plans: str) -> pa.Table:
+    """The oracle's answer, after seeing that all these plans (else an MJoin and a binary tree) give it."""
+    query = parse(text) if isinstance(text, str) else text
+    expected = wm.oracle(query, inputs)
+    for plan in plans or ("mjoin", "xjoin"):
+        chosen = wm.Plan.parse(plan) if plan.startswith("(") else plan
+        difference = same_rows(wm.run(query, inputs, plan=chosen).rows, expected)
+        assert difference is None, f"{query}\nplan {plan}\n{difference}"
+    return expected
+
+
+@dataclass
+class Run:
+    """An engine and its inputs, driven by hand, so that a test can look inside and change plans."""
+
+    engine: Engine
+    batches: Batches
+
+    @classmethod
+    def of(
+        cls,
+        query: str | Query,
+        inputs: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        plan: str | Plan,
+        pause: Callable[[Engine], None] | None = None,
+        every: int = 1 << 20,
+    ) -> Run:
+        batches = Batches(parse(query) if isinstance(query, str) else query, inputs)
+        engine = Engine(batches.bound, Plan.parse(plan) if isinstance(plan, str) else plan, pause, every)
+        engine.load_tables({s.alias: batches.tables[s.stream] for s in batches.bound.sources if s.static})
+        return cls(engine, batches)
+
+    def steps(self) -> Iterator[pa.Table]:
+        """The results of each batch."""
+        for released in self.batches.released():
+            rows = {
+                s.alias: self.engine.intakes[i].in_order(released.rows[s.stream])
+                for i, s in enumerate(self.batches.bound.sources)
+                if s.stream in released.rows
+            }
+            yield pa.Table.from_batches(list(self.engine.feed(rows, released.clock)), self.engine.gather.output)
+
+    def rows(self) -> pa.Table:
+        """All results."""
+        return pa.concat_tables(self.steps())
+
+
+class Switcher:
+    """A pause that forces a plan switch after a random number of tuples: any tree, any orders, some inputs scanned."""
+
+    def __init__(self, rng: Random, query: Query, steps: tuple[int, ...] = (1, 2, 3, 7, 20)) -> None:
+        self.rng, self.query, self.steps = rng, query, steps
+        self.switches = self.with_output = 0
+
+    def __call__(self, engine: Engine) -> None:
+        self.with_output += int(engine.control[L.OUT_ROWS]) > 0
+        engine.switch(self.plan())
+        engine.every = self.rng.choice(self.steps)
+        self.switches += 1
+
+    def plan(self) -> Plan:
+        plan = random_plan(self.rng, self.query)
+        if self.rng.random() < 0.7:
+            return plan
+        inputs = [str(i) for node in nodes(plan.root) for i in node.inputs]
+        return replace(plan, scan=tuple(i for i in inputs if self.rng.random() < 0.5))
+
+
+def run_switching(
+    rng: Random, query: Query, inputs: Any, plan: Plan, steps: tuple[int, ...] = (1, 2, 3, 7, 20)
+) -> tuple[pa.Table, Switcher]:
+    """Run with plan switches forced at random tuples."""
+    switcher = Switcher(rng, query, steps)
+    return Run.of(query, inputs, plan, switcher, rng.choice(steps)).rows(), switcher
