@@ -55,8 +55,23 @@ def run(
     ] = None,
     plan: Annotated[str, typer.Option(help="auto, mjoin, xjoin, or a plan such as '((o p) s)'")] = "auto",
     rows: Annotated[int, typer.Option(min=0, help="how many of the first results to show")] = 10,
+    master: Annotated[
+        str | None, typer.Option(help="run on Spark: local[2], spark://host:7077, sc://host (Spark Connect), ...")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Spark: where to keep state (INTO's path + .checkpoint)")] = None,
+    trigger: Annotated[str | None, typer.Option(help="Spark: go on for ever, a batch each '10 seconds'")] = None,
+    cells: Annotated[int | None, typer.Option(min=1, help="Spark: into how many parts the join is split")] = None,
+    stats: Annotated[Path | None, typer.Option(help="Spark: statistics to plan with (watersmeet learn)")] = None,
 ) -> None:
-    """Run a job file in this process, show the first results, and write all of them where INTO says."""
+    """Run a job file in this process, show the first results, and write all of them where INTO says; or on Spark (--master)."""
+    if master is not None:
+        from watersmeet.cli.run_spark import run_on_spark
+
+        run_on_spark(
+            job, master=master, into=into, inputs=inputs or [], plan=plan, checkpoint=checkpoint, trigger=trigger,
+            cells=cells, stats=stats,
+        )  # fmt: skip
+        return
     from watersmeet.cli.run import run_job
 
     run_job(job, into=into, overwrite=overwrite, inputs=inputs or [], plan=plan, rows=rows)
@@ -80,6 +95,18 @@ def explain(
     from watersmeet.cli.explain import explain_jobs
 
     explain_jobs(jobs, stats, sample, steps, plot)
+
+
+@app.command()
+def learn(
+    job: Job,
+    out: Annotated[Path, typer.Option(help="file for the statistics")] = Path("statistics.json"),
+    master: Annotated[str, typer.Option(help="the Spark to use")] = "local[*]",
+) -> None:
+    """Measure rates, selectivities, distinct and heavy keys of a job's data with Spark; explain and run take the file."""
+    from watersmeet.cli.learn import learn_job
+
+    learn_job(job, out, master)
 
 
 @app.command()

@@ -1,0 +1,65 @@
+"""`watersmeet run --master ...`: a job file on Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from watersmeet.cli import show
+from watersmeet.cli.job import Job, named_inputs
+from watersmeet.errors import DataError
+from watersmeet.model.plan import Plan
+from watersmeet.model.query import Location
+from watersmeet.model.statistics import Statistics
+
+_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+
+
+def run_on_spark(
+    path: Path, *, master: str, into: str | None, inputs: list[str], plan: str, checkpoint: str | None, trigger: str | None,
+    cells: int | None, stats: Path | None,
+) -> None:  # fmt: skip
+    """Run until the end of bounded inputs, or until Ctrl-C; each batch is told of as it is done."""
+    job = Job.load(path)
+    where = job.query.into if into is None else Location(into, _FORMATS.get(Path(into).suffix, "parquet"))
+    if where is None:
+        raise DataError(
+            "the job names no INTO: where should Spark write the results?\n  add INTO 'folder' FORMAT parquet, or --into"
+        )
+    try:
+        from watersmeet.spark.run import SparkJob
+        from watersmeet.spark.session import session
+    except ImportError as e:
+        raise DataError(f"{e.name} is not installed\n  pip install 'watersmeet[spark]'") from None
+    work = SparkJob(
+        dataclasses.replace(job.query, into=None), where, checkpoint or f"{where.path.rstrip('/')}.checkpoint", trigger,
+        named_inputs(inputs, job), plan if plan in ("auto", "mjoin", "xjoin") else Plan.parse(plan),
+        Statistics.load(stats) if stats else None, cells,
+    )  # fmt: skip
+    with show.busy("starting Spark"):
+        spark = session(master, f"watersmeet {path.name}", **{"spark.log.level": "OFF", "spark.ui.enabled": "false"})
+    totals = {"rows": 0, "results": 0, "late": 0}
+    try:
+        work.run(spark, lambda batch: _tell(batch, totals))
+    except KeyboardInterrupt:
+        show.facts((("stopped", f"nothing is lost: the same command goes on from {work.checkpoint}"),))
+        return
+    finally:
+        spark.stop()
+    made = [("rows in", show.count(totals["rows"])), ("results", show.count(totals["results"]))]
+    made += [("late", show.count(totals["late"]))] if totals["late"] else []
+    show.facts([*made, ("written to", where.path), ("checkpoint", work.checkpoint)])
+
+
+def _tell(batch: Mapping[str, Any], totals: dict[str, int]) -> None:
+    for name in totals:
+        totals[name] += int(batch.get(name, 0))
+    speed = batch["rows"] / max(batch["seconds"], 1e-9)
+    late = f", {show.count(batch['late'])} late" if batch.get("late") else ""
+    show.err.print(
+        f"batch {batch['batch']}: {show.count(batch['rows'])} rows in {batch['seconds']:.2f} s ({show.rate(speed)}), "
+        f"{show.count(batch.get('results', 0))} results{late}; {show.count(batch.get('window_rows', 0))} rows in windows, "
+        f"{show.count(batch.get('waiting_rows', 0))} waiting"
+    )
