@@ -10,10 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 import watersmeet as wm
+from watersmeet.data import schema_of
 from watersmeet.engine import layout as L
 from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.intake import timestamps
+from watersmeet.engine.release import Released
 from watersmeet.lang import parse
+from watersmeet.model.bind import bind
 from watersmeet.model.plan import Plan, nodes
 from watersmeet.model.query import Query
 from watersmeet.testing import Case, random_plan, same_rows
@@ -44,6 +48,27 @@ def agrees(text: str | Query, inputs: Any, *plans: str) -> pa.Table:
     return expected
 
 
+def in_time_order(case: Case, size: int | None) -> list[dict[str, pa.Table]]:
+    """All rows in order of time, cut into batches of so many (None: one batch); tables come with the first."""
+    schemas = {name: schema_of(table.schema, name) for name, table in case.streams.items()}
+    sources = {s.stream: s for s in bind(case.query, schemas).sources}
+    events = [
+        (int(ts), name, i)
+        for name, table in case.streams.items()
+        if not sources[name].static
+        for i, ts in enumerate(timestamps(table, sources[name].timestamp))
+    ]
+    events.sort(key=lambda event: event[0])
+    made: list[dict[str, pa.Table]] = []
+    for begin in range(0, max(len(events), 1), size or max(len(events), 1)):
+        batch: dict[str, list[int]] = {}
+        for _, name, i in events[begin : begin + (size or len(events))]:
+            batch.setdefault(name, []).append(i)
+        made.append({name: case.streams[name].take(pa.array(rows)) for name, rows in batch.items()})
+    made[0] |= {name: table for name, table in case.streams.items() if sources[name].static or not table.num_rows}
+    return made
+
+
 @dataclass
 class Run:
     """An engine and its inputs, driven by hand, so that a test can look inside and change plans."""
@@ -65,15 +90,19 @@ class Run:
         engine.load_tables({s.alias: batches.tables[s.stream] for s in batches.bound.sources if s.static})
         return cls(engine, batches)
 
+    def in_order(self, released: Released) -> dict[str, pa.Table]:
+        """What was released, by alias, in the order of each stream."""
+        return {
+            s.alias: self.engine.intakes[i].in_order(released.rows[s.stream])
+            for i, s in enumerate(self.batches.bound.sources)
+            if s.stream in released.rows
+        }
+
     def steps(self) -> Iterator[pa.Table]:
         """The results of each batch."""
         for released in self.batches.released():
-            rows = {
-                s.alias: self.engine.intakes[i].in_order(released.rows[s.stream])
-                for i, s in enumerate(self.batches.bound.sources)
-                if s.stream in released.rows
-            }
-            yield pa.Table.from_batches(list(self.engine.feed(rows, released.clock)), self.engine.gather.output)
+            batches = list(self.engine.feed(self.in_order(released), released.clock))
+            yield pa.Table.from_batches(batches, self.engine.gather.output)
 
     def rows(self) -> pa.Table:
         """All results."""
@@ -83,7 +112,7 @@ class Run:
 class Switcher:
     """A pause that forces a plan switch after a random number of tuples: any tree, any orders, some inputs scanned."""
 
-    def __init__(self, rng: Random, query: Query, steps: tuple[int, ...] = (1, 2, 3, 7, 20)) -> None:
+    def __init__(self, rng: Random, query: Query, steps: tuple[int, ...] = (1, 3, 10, 30)) -> None:
         self.rng, self.query, self.steps = rng, query, steps
         self.switches = self.with_output = 0
 
@@ -102,7 +131,7 @@ class Switcher:
 
 
 def run_switching(
-    rng: Random, query: Query, inputs: Any, plan: Plan, steps: tuple[int, ...] = (1, 2, 3, 7, 20)
+    rng: Random, query: Query, inputs: Any, plan: Plan, steps: tuple[int, ...] = (1, 3, 10, 30)
 ) -> tuple[pa.Table, Switcher]:
     """Run with plan switches forced at random tuples."""
     switcher = Switcher(rng, query, steps)

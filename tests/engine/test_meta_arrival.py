@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.running import TIMESTAMP, Run, check, run_switching
-from watersmeet.data import schema_of
+from tests.engine.running import TIMESTAMP, Run, check, in_time_order, run_switching
+from watersmeet.engine.executor import Engine
 from watersmeet.engine.intake import timestamps
 from watersmeet.model.bind import bind
 from watersmeet.model.evaluate import DAY_US
@@ -21,29 +20,6 @@ from watersmeet.testing.values import START_DAY
 
 BASE_US = START_DAY * DAY_US
 SIZES = (1, 2, 7, 49, 50, 51, None)
-
-
-def in_time_order(case: Case, size: int | None) -> list[dict[str, pa.Table]]:
-    """All rows in order of time, cut into batches of so many (None: one batch); tables come with the first."""
-    declared = {s.stream: s for s in bind(case.query, _schemas(case)).sources}
-    events = []
-    for name, table in case.streams.items():
-        if name in declared and not declared[name].static:
-            events += [(int(ts), name, i) for i, ts in enumerate(timestamps(table, declared[name].timestamp))]
-    events.sort(key=lambda event: event[0])
-    size = size or max(len(events), 1)
-    made: list[dict[str, pa.Table]] = [{n: t for n, t in case.streams.items() if declared[n].static or not t.num_rows}]
-    for begin in range(0, len(events), size):
-        batch: dict[str, list[int]] = {}
-        for _, name, i in events[begin : begin + size]:
-            batch.setdefault(name, []).append(i)
-        made.append({name: case.streams[name].take(pa.array(rows)) for name, rows in batch.items()})
-    made[:2] = [{**made[0], **made[1]}] if len(made) > 1 else made[:1]
-    return made
-
-
-def _schemas(case: Case) -> Any:
-    return {name: schema_of(table.schema, name) for name, table in case.streams.items()}
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
@@ -131,40 +107,33 @@ def test_meta_stop_and_go_on_in_another_engine(emit: str) -> None:
         rng = Random(seed)
         query = random_query(rng, emit=emit)
         case = Case(seed, query, random_streams(rng, query), random_plan(rng, query), [])
-        batches = in_time_order(case, 20)
-        cut = rng.randint(1, len(batches))
-        first = Run.of(query, batches, case.plan)
-        released = list(first.batches.released())
+        run = Run.of(query, in_time_order(case, 20), case.plan)
+        stop = rng.randint(1, 4)
         made: list[pa.RecordBatch] = []
-        rows_so_far: dict[str, pa.Table] = {}
-        for number, step in enumerate(released):
-            sources = first.batches.bound.sources
-            given = {
-                s.alias: first.engine.intakes[i].in_order(step.rows[s.stream])
-                for i, s in enumerate(sources)
-                if s.stream in step.rows
-            }
-            if number == cut:
-                first = Run.of(query, batches, random_plan(rng, query))
-                first.engine.restore(_live(first, rows_so_far, released[number - 1].clock))
+        entered: dict[str, list[pa.Table]] = {alias: [] for alias in query.aliases}
+        clock = 0
+        for number, released in enumerate(run.batches.released()):
+            if number == stop:
+                run.engine = Engine(run.batches.bound, random_plan(rng, query))
+                run.engine.restore(_windows(run, entered, clock))
                 went_on += 1
-            for alias, table in given.items():
-                rows_so_far[alias] = pa.concat_tables([*([rows_so_far[alias]] if alias in rows_so_far else []), table])
-            made += list(first.engine.feed(given, step.clock))
-        check(case, pa.Table.from_batches(made, first.engine.gather.output))
+            rows, clock = run.in_order(released), released.clock
+            for alias, table in rows.items():
+                entered[alias].append(table)
+            made += run.engine.feed(rows, clock)
+        check(case, pa.Table.from_batches(made, run.engine.gather.output))
     assert went_on > 30
 
 
-def _live(run: Run, rows: dict[str, pa.Table], clock: int) -> dict[str, pa.Table]:
-    """The rows that are still in RANGE windows, and all rows of others (which drop what they have no room for)."""
+def _windows(run: Run, entered: dict[str, list[pa.Table]], clock: int) -> dict[str, pa.Table]:
+    """The rows that are in RANGE windows, all rows of others (which drop what they have no room for), and tables."""
     made = {}
     for source in run.batches.bound.sources:
-        if source.static:
-            continue
-        table = rows.get(source.alias)
-        if table is not None and source.window is not None and source.window.kind == "RANGE":
-            live = timestamps(table, source.timestamp) >= clock - source.window.size
-            table = table.filter(pa.array(live))
-        if table is not None:
+        if source.window is None:
+            made[source.alias] = run.batches.tables[source.stream]
+        elif entered[source.alias]:
+            table = pa.concat_tables(entered[source.alias])
+            if source.window.kind == "RANGE":
+                table = table.filter(pa.array(timestamps(table, source.timestamp) >= clock - source.window.size))
             made[source.alias] = table
     return made

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.engine.running import Run, check, run_switching
-from tests.engine.test_meta_arrival import in_time_order
+from tests.engine.running import Run, check, in_time_order, run_switching
 from watersmeet.engine import executor, payload, state
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.state import State
@@ -86,7 +85,8 @@ def test_meta_output_buffer(out: int, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = Run.of(case.query, case.streams, case.plan).rows()
         monkeypatch.setattr(executor, "OUT", out)
         run = Run.of(case.query, case.streams, case.plan)
-        batches = list(run.engine.feed(_ordered(run)))
+        (released,) = run.batches.released()
+        batches = list(run.engine.feed(run.in_order(released)))
         assert max((b.num_rows for b in batches), default=0) <= out
         if case.query.emit == "ISTREAM":
             made = pa.Table.from_batches(batches, run.engine.gather.output)
@@ -94,15 +94,6 @@ def test_meta_output_buffer(out: int, monkeypatch: pytest.MonkeyPatch) -> None:
             check(case, made)
         results += whole.num_rows
     assert results > 500
-
-
-def _ordered(run: Run) -> dict[str, pa.Table]:
-    (released,) = run.batches.released()
-    return {
-        s.alias: run.engine.intakes[i].in_order(released.rows[s.stream])
-        for i, s in enumerate(run.batches.bound.sources)
-        if not s.static
-    }
 
 
 def _has_nan(table: pa.Table) -> bool:

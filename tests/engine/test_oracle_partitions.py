@@ -20,7 +20,8 @@ def test_oracle_partitions_by_columns_with_nulls(by: str, rows: int) -> None:
         nulls = [rng.random(n) < 0.2 for _ in range(3)]
         return stream(
             np.sort(rng.integers(0, n, n)), id=np.arange(n), k=rng.integers(0, 4, n),
-            p=pa.array(rng.integers(0, 3, n), mask=nulls[0]), w=pa.array([["a", "", "ab"][v] for v in rng.integers(0, 3, n)], mask=nulls[1]),
+            p=pa.array(rng.integers(0, 3, n), mask=nulls[0]),
+            w=pa.array([["a", "", "ab"][v] for v in rng.integers(0, 3, n)], mask=nulls[1]),
             f=pa.array(rng.choice([0.0, -0.0, np.nan, 1.5], n), mask=nulls[2]),
         )  # fmt: skip
 

@@ -45,6 +45,13 @@ def test_oracle_random_cases_in_batches_within_lateness(block: list[Case]) -> No
     assert sum(len(case.batches) > 1 for case in block) > 0.5 * BLOCK
 
 
+def test_oracle_random_cases_with_the_plan_left_to_the_optimizer(block: list[Case]) -> None:
+    for case in block[::17]:
+        for plan in ("auto", "mjoin", "xjoin"):
+            check(case, wm.run(case.query, case.streams, plan=plan).rows)
+        check(case, wm.run(case.query, case.batches).rows)
+
+
 def test_switch_random_cases_at_random_tuples(block: list[Case]) -> None:
     switches = with_output = 0
     for case in block:
@@ -52,8 +59,8 @@ def test_switch_random_cases_at_random_tuples(block: list[Case]) -> None:
         check(case, rows)
         switches += switcher.switches
         with_output += switcher.with_output
-    assert switches > 5 * BLOCK
-    assert with_output > BLOCK  # there were results that had not been handed over yet
+    assert switches > 3 * BLOCK
+    assert with_output > 0.5 * BLOCK  # there were results that had not been handed over yet
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import pytest
 import watersmeet as wm
 from tests.engine.running import Run, agrees, stream
 from watersmeet.engine import layout as L
+from watersmeet.engine.executor import Engine
 
 PLANS = ("(R S T)", "(R S T) orders {R: T S; S: T R; T: S R}", "((R S) T)", "((R T) S)", "(R (S T))")
 
@@ -131,3 +132,18 @@ def test_oracle_many_streams() -> None:
     half = " ".join(names[:6]), " ".join(names[6:])
     plans = [str(wm.Plan.mjoin(names)), str(wm.Plan.left_deep(names)), f"(({half[0]}) ({half[1]}))"]
     assert agrees(text, tables, *plans).num_rows > 10
+
+
+def test_oracle_streams_of_long_ago_with_a_table() -> None:
+    """Times before 1970 are below zero; a table is there before them, also when windows are put back."""
+    tables = {
+        "R": stream([-90, -80, -70], id=[1, 2, 3], k=[1, 1, 1]),
+        "S": stream([-60, -50], id=[4, 5], k=[1, 1]),
+        "A": pa.table({"k": [1]}),
+    }
+    text = "SELECT R.id AS r, S.id AS s FROM R [RANGE 25 MICROSECONDS], S [ROWS 1], A WHERE R.k = S.k AND S.k = A.k"
+    assert agrees(text, tables, "(R S A)", "((R A) S)").num_rows == 3
+    engine = Engine(Run.of(text, tables, "(R S A)").batches.bound, wm.Plan.parse("((R A) S)"))
+    engine.restore({"R": tables["R"], "A": tables["A"]})
+    found = [batch.column("r").to_pylist() for batch in engine.feed({"S": tables["S"]})]
+    assert found == [[3, 2, 3]]

@@ -58,7 +58,9 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="run on Spark: local[2], spark://host:7077, sc://host (Spark Connect), ...")
     ] = None,
-    checkpoint: Annotated[str | None, typer.Option(help="Spark: where to keep state (INTO's path + .checkpoint)")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Spark: where to keep state (INTO's path + .checkpoint)")
+    ] = None,
     trigger: Annotated[str | None, typer.Option(help="Spark: go on for ever, a batch each '10 seconds'")] = None,
     cells: Annotated[int | None, typer.Option(min=1, help="Spark: into how many parts the join is split")] = None,
     stats: Annotated[Path | None, typer.Option(help="Spark: statistics to plan with (watersmeet learn)")] = None,

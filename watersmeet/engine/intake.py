@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watersmeet.engine.layout import DEAD
 from watersmeet.engine.values import encode, mix_into, sortable
 from watersmeet.engine.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
+
+BEFORE = DEAD + 1  # when the rows of a static table came: before any row of a stream
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Intake:
     def rows(self, table: pa.Table) -> Rows:
         """What the kernel needs of rows that are in order already."""
         n = table.num_rows
-        ts = np.zeros(n, np.int64) if self.source.static else timestamps(table, self.source.timestamp)
+        ts = np.full(n, BEFORE) if self.source.static else timestamps(table, self.source.timestamp)
         partition = self._partition(table)
         passed = self._selected(table)
         alive = passed.copy()

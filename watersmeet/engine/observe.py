@@ -42,7 +42,7 @@ def observe(bound: BoundQuery, tables: Mapping[str, pa.Table], costs: Costs | No
         intake = Intake(source, bound.selections[source.alias], tuple(columns[source.alias]), [])
         intake.counted = False
         seen[source.alias] = intake.rows(head)
-        selection[source.alias] = seen[source.alias].count / head.num_rows
+        selection[source.alias] = max(seen[source.alias].count, 0.5) / head.num_rows  # none of n is less than one in n
         if source.static:
             assert table is not None
             table_rows[source.alias] = table.num_rows

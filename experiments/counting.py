@@ -1,0 +1,84 @@
+"""Counting: a query run in the engine, second by second, with what was done and how long it took.
+
+Two measures of CPU: what the engine counted (probes, matches, inserts, deletes) at a paper's prices, and CPU time of the thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from experiments.streams import between
+from watersmeet.engine import layout as L
+from watersmeet.engine.batches import Batches
+from watersmeet.engine.executor import Engine
+from watersmeet.lang import parse
+from watersmeet.model.plan import Plan
+from watersmeet.model.statistics import Costs
+
+COUNTED = ("probes", "matches", "inserts", "expiries", "results")
+
+
+class Counting(Engine):
+    """The engine without gathering: results are counted and left, so that sixteen million a second can be run."""
+
+    def _results(self) -> Iterator[pa.RecordBatch]:
+        count = int(self.control[L.OUT_ROWS])
+        self.control[L.OUT_ROWS] = 0
+        self.totals.candidates += count
+        self.totals.results += count
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Second:
+    """What happened in one step of event time; `tuples` are held at its end, `cpu_s` is CPU time of the thread."""
+
+    at: float
+    probes: int
+    matches: int
+    inserts: int
+    expiries: int
+    results: int
+    tuples: int
+    cpu_s: float
+
+    def work(self, costs: Costs) -> float:
+        """CPU seconds at given prices."""
+        done = costs.probe * self.probes + costs.match * self.matches
+        return done + costs.insert * self.inserts + costs.delete * self.expiries
+
+
+def second_by_second(
+    text: str, tables: Mapping[str, pa.Table], plan: Plan, seconds: float, step: float = 1.0
+) -> Iterator[Second]:
+    """Run the query in steps of event time; results are counted only, states are swept after each step (not timed)."""
+    engine = Counting(Batches(parse(text), dict(tables)).bound, plan)
+    for at in range(round(seconds / step)):
+        yield _step(engine, between(tables, at * step, (at + 1) * step), (at + 1) * step)
+
+
+def steady(
+    text: str, tables: Mapping[str, pa.Table], plan: Plan, warm_s: float, seconds: float, gather: bool = True
+) -> Second:
+    """One step after a warm-up in which windows fill; `gather`: results are made, as a user has them."""
+    bound = Batches(parse(text), dict(tables)).bound
+    engine = Engine(bound, plan) if gather else Counting(bound, plan)
+    _step(engine, between(tables, 0, warm_s), warm_s)
+    return _step(engine, between(tables, warm_s, warm_s + seconds), warm_s + seconds)
+
+
+def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Second:
+    before: dict[str, Any] = engine.metrics()
+    began = time.thread_time()
+    for _ in engine.feed(given):
+        pass
+    took = time.thread_time() - began
+    engine.state.sweep_states()
+    now: dict[str, Any] = engine.metrics()
+    probes, matches, inserts, expiries, results = (int(now[n] - before[n]) for n in COUNTED)
+    return Second(at, probes, matches, inserts, expiries, results, int(now["state_tuples"]), took)
