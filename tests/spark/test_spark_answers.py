@@ -1,0 +1,68 @@
+"""On Spark the answer is the oracle's: any query, any number of cells, with stops and starts in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.script import Script
+from watersmeet.engine.batches import Batches
+from watersmeet.testing import Case, random_case, same_rows
+
+pytestmark = pytest.mark.spark
+
+UTC = pa.timestamp("us", tz="UTC")
+
+
+@pytest.fixture(autouse=True)
+def _no_query_left_running(spark: SparkSession) -> Iterator[None]:
+    yield
+    for query in spark.streams.active:
+        query.stop()
+
+
+def _script(spark: SparkSession, folder: Path, case: Case, **options: object) -> Script:
+    sources = Batches(case.query, case.streams).bound.sources
+    static = {s.stream for s in sources if s.static}
+    schemas = {n: t.schema for n, t in case.streams.items() if n not in static}
+    tables = {n: t for n, t in case.streams.items() if n in static}
+    return Script(spark, folder, case.query, schemas, tables, plan=case.plan, **options)
+
+
+def _merged(batches: list[dict[str, pa.Table]], most: int) -> list[dict[str, pa.Table]]:
+    """At most so many batches, neighbours put together, which makes no row late."""
+    step = -(-len(batches) // most)
+    made = []
+    for first in range(0, len(batches), step):
+        group = batches[first : first + step]
+        names = dict.fromkeys(n for b in group for n in b)
+        made.append({n: pa.concat_tables([b[n] for b in group if n in b]) for n in names})
+    return made
+
+
+def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: int) -> None:
+    case, rng = random_case(seed), Random(seed)
+    script = _script(spark, folder, case, cells=cells).start()
+    for batch in _merged(case.batches, batches):
+        script.add(batch).run()
+        if rng.random() < 0.4:
+            script.stop().start()
+    script.flush().stop()
+    assert (wrong := same_rows(script.answer(case.expected.schema), case.expected)) is None, f"{wrong}\n{case}"
+
+
+# Seeds with results, of 2 to 5 streams, and among them all kinds of windows, DSTREAM, static tables and self-joins.
+@pytest.mark.parametrize(("seed", "cells"), [(52, 3), (22, 2), (25, 8), (26, 1)])
+def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, cells: int) -> None:
+    _check(spark, tmp_path, seed, cells, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_spark_gives_the_answer_to_many_queries(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    _check(spark, tmp_path, seed, (1, 2, 3, 8)[seed % 4], 5)

@@ -1,0 +1,79 @@
+"""Flow: a bound query as what runs on Spark: one pack for each stream, and the cells. No Spark in it yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.expr import Column, Expr, walk
+from watersmeet.model.plan import Plan
+from watersmeet.spark.pack import Branch, Pack
+from watersmeet.spark.route import Route
+from watersmeet.spark.spec import CellSpec, check_names, counted, sent_columns
+
+
+@dataclass(frozen=True)
+class Inlet:
+    """One stream on its way in. masks: the columns of truth values that Spark computes, each from predicates that all must hold.
+    columns: what pack reads besides."""
+
+    stream: str
+    pack: Pack
+    masks: tuple[tuple[str, tuple[Expr, ...]], ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What runs: the inlets of the streams, and the cells."""
+
+    inlets: tuple[Inlet, ...]
+    spec: CellSpec
+
+    @classmethod
+    def of(
+        cls,
+        bound: BoundQuery,
+        plan: Plan,
+        cells: int,
+        tables: Mapping[str, pa.Table],
+        *,
+        in_spark: Callable[[Expr], bool] = lambda expr: False,
+        rates: Mapping[str, float] | None = None,
+        late: bool = False,
+        order: str = "event",
+        refresh_tables: bool = False,
+    ) -> Flow:
+        """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do."""
+        check_names(bound, late)
+        route = Route.of(bound, cells, rates)
+        spec = CellSpec.of(bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables)
+        streams = dict.fromkeys(s.stream for s in bound.sources if not s.static)
+        return cls(tuple(_inlet(bound, route, name, late, in_spark) for name in streams), spec)
+
+
+def _inlet(bound: BoundQuery, route: Route, stream: str, late: bool, in_spark: Callable[[Expr], bool]) -> Inlet:
+    branches, masks = [], []
+    used: set[str] = set()
+    for number, source in enumerate(bound.sources):
+        if source.stream != stream or source.static:
+            continue
+        written = bound.selections[source.alias]
+        # Each selection only sees rows that passed those before it, so Spark takes those at the front.
+        front = next((i for i, s in enumerate(written) if not in_spark(s)), len(written))
+        mask = f"_wm_mask{number}" if front else None
+        if mask:
+            masks.append((mask, written[:front]))
+        columns = sent_columns(bound, source.alias, late)
+        used |= {source.timestamp, *columns}
+        used |= {n.name for s in written[front:] for n in walk(s) if isinstance(n, Column)}
+        lane = route.lanes[source.alias]
+        used |= {n.name for side, _, _ in lane.dimensions if side for n in walk(side) if isinstance(n, Column)}
+        branches.append(Branch(source, number, lane, columns, mask, written[front:], counted(source)))
+    schema = branches[0].source.schema
+    names = tuple(n for n in schema.names if n in used)
+    types = tuple((f.name, f.type) for f in schema.fields if f.name in used)
+    return Inlet(stream, Pack(tuple(branches), route.keys, types), tuple(masks), names)

@@ -1,0 +1,109 @@
+"""The stateful processor: connects a cell to Spark's state store. Runs in a Python worker of an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.stateful_processor import (
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+    ValueState,
+)
+
+from watersmeet.errors import StateError
+from watersmeet.spark.route import partition_of
+from watersmeet.spark.spec import CellSpec
+from watersmeet.spark.worker import settle
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from watersmeet.spark.blob import Parcel
+
+
+class CellProcessor(StatefulProcessor):
+    """One for each task. `handleInputRows` is called once for each cell and batch."""
+
+    def __init__(self, spec: CellSpec) -> None:
+        self.spec = spec
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.manifest = handle.getValueState("manifest", "text STRING")
+        self.chunks = handle.getMapState("chunks", "number BIGINT", "rows BINARY")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
+        from watersmeet.spark import hot
+
+        number = self._cell_number(int(key[0]))
+        with hot.cell(self.spec, number) as cell:
+            for batch in cell.batch(SparkStore(self.manifest, self.chunks), _parcels(rows)):
+                yield _frame(batch)
+        settle()
+
+    def close(self) -> None:
+        pass
+
+    def _cell_number(self, key: int) -> int:
+        from pyspark import TaskContext
+
+        number = self.spec.route.keys.index(key)
+        context = TaskContext.get()
+        if context is not None and context.partitionId() != number:
+            raise StateError(
+                f"cell {number} runs in shuffle partition {context.partitionId()}: the query does not run with as many partitions as"
+                f" cells\n  set spark.sql.shuffle.partitions to {self.spec.route.cells} before the query starts"
+                f" (key {key} is meant for partition {partition_of(key, self.spec.route.cells)})"
+            )
+        return number
+
+
+class SparkStore:
+    """Spark's state variables of one cell as a `chunks.Store`."""
+
+    def __init__(self, manifest: ValueState, chunks: MapState) -> None:
+        self._manifest, self._chunks = manifest, chunks
+
+    def manifest(self) -> str | None:
+        found = self._manifest.get()
+        return None if found is None else str(found[0])
+
+    def set_manifest(self, text: str) -> None:
+        self._manifest.update((text,))
+
+    def chunk(self, number: int) -> bytes:
+        found = self._chunks.getValue((number,))
+        if found is None:
+            raise StateError(
+                f"chunk {number} of the state is missing\n  the checkpoint is damaged: start from a new one"
+            )
+        return bytes(found[0])
+
+    def put_chunk(self, number: int, data: bytes) -> None:
+        self._chunks.updateValue((number,), (data,))
+
+    def remove_chunk(self, number: int) -> None:
+        self._chunks.removeKey((number,))
+
+
+def _parcels(frames: Iterator[pd.DataFrame]) -> Iterator[Parcel]:
+    for frame in frames:
+        for source, kind, low, high, rows in frame[["source", "kind", "low", "high", "rows"]].itertuples(
+            index=False, name=None
+        ):
+            yield 0, int(source), int(kind), int(low), int(high), rows
+
+
+def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
+    """Arrow columns under pandas names: nothing is copied, and NULL and NaN stay apart."""
+    import pandas as pd
+    import pyarrow as pa
+
+    columns = {
+        n: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([c])))
+        for n, c in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pd.DataFrame(columns, copy=False)

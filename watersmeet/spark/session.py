@@ -1,0 +1,30 @@
+"""A Spark session that suits Watersmeet: for the command line, and as a list of settings for everybody else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+# What a session should have from its start; wm.stream sets what can be set later.
+SETTINGS: Mapping[str, str] = {
+    "spark.python.daemon.module": "watersmeet.spark.daemon",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(master: str | None = None, name: str = "watersmeet", **settings: str) -> SparkSession:
+    """The session of this process, or a new one. Workers run the Python that runs this."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName(name)
+    if master is not None:
+        builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    for key, value in {**SETTINGS, **settings}.items():
+        builder = builder.config(key, value)
+    made: SparkSession = builder.getOrCreate()
+    return made

@@ -1,0 +1,141 @@
+"""CellSpec: all that a cell must know of its query, as a value that travels to the workers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from watersmeet.data import arrow_type
+from watersmeet.errors import QueryError
+from watersmeet.model.bind import BoundQuery, BoundSource
+from watersmeet.model.expr import Column, Expr, type_of, walk
+from watersmeet.model.plan import Plan
+from watersmeet.model.query import RESULT_TS, Overload, Query
+from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
+from watersmeet.spark.blob import AGAIN, ALIVE, encode_table
+from watersmeet.spark.pack import route_hash_check
+from watersmeet.spark.route import Route
+
+EFFECTIVE = "_wm_ts"  # with order="arrival": the time at which a row counts as having come
+METRICS = "_wm_metrics"
+LATE_COLUMNS = ("kind", "late_stream", "late_row")
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """bound: the query as cells see it: selections are done, columns that only they needed are gone. tables: static tables by alias,
+    encoded. times: the timestamp column of each stream, by alias. late: whether late rows are given out. order: "event" or "arrival"."""
+
+    bound: BoundQuery
+    plan: Plan
+    route: Route
+    tables: Mapping[str, bytes]
+    times: Mapping[str, str]
+    fingerprint: Mapping[str, str]
+    late: bool = False
+    order: str = "event"
+    refresh_tables: bool = False
+
+    @classmethod
+    def of(
+        cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False,
+        order: str = "event", refresh_tables: bool = False,
+    ) -> CellSpec:  # fmt: skip
+        encoded = {a: encode_table(t) for a, t in tables.items()}
+        content = {bound.source(a).stream: t for a, t in tables.items()}
+        pins = fingerprint(bound, route, content, late, order)
+        times = {s.alias: s.timestamp for s in bound.sources if not s.static}
+        return cls(cell_bound(bound, late, order), plan, route, encoded, times, pins, late, order, refresh_tables)
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns that a cell gives out: results, then what late rows need, then metrics."""
+        fields = [pa.field(n, arrow_type(type_of(e))) for n, e in self.bound.outputs]
+        fields.append(pa.field(RESULT_TS, arrow_type(TIMESTAMP)))
+        if self.late:
+            fields += [pa.field(n, pa.string()) for n in LATE_COLUMNS]
+        return pa.schema([*fields, pa.field(METRICS, pa.string())])
+
+
+def counted(source: BoundSource) -> bool:
+    """Whether rows that can't join must be sent all the same."""
+    return source.window is not None and source.window.kind == "ROWS"
+
+
+def sent_columns(bound: BoundQuery, alias: str, late: bool) -> tuple[str, ...]:
+    """The columns of a stream that cells need, in declared order: all of them where rows are counted (the tie key)."""
+    source = bound.source(alias)
+    if source.static or counted(source) or late:
+        return source.schema.names
+    used = {source.timestamp}
+    exprs: list[Expr] = [e for _, e in bound.outputs] + list(bound.residuals)
+    for join in (*bound.equalities, *bound.comparisons):
+        exprs += [join.left.expr, join.right.expr]
+    for expr in exprs:
+        used |= {n.name for n in walk(expr) if isinstance(n, Column) and n.stream == alias}
+    return tuple(n for n in source.schema.names if n in used)
+
+
+def cell_bound(bound: BoundQuery, late: bool, order: str) -> BoundQuery:
+    """before: selections on all columns -> after: no selections but `alive` where rows are counted, and only the columns sent."""
+    sources, selections = [], {}
+    for source in bound.sources:
+        names = sent_columns(bound, source.alias, late)
+        fields = [f for f in source.schema.fields if f.name in names]
+        selections[source.alias] = () if not source.static else bound.selections[source.alias]
+        if counted(source):
+            fields.append(Field(ALIVE, BOOLEAN))
+            selections[source.alias] = (Column(source.alias, ALIVE, BOOLEAN),)
+        timestamp = source.timestamp
+        if order == "arrival" and not source.static:
+            timestamp = EFFECTIVE
+            fields.append(Field(EFFECTIVE, TIMESTAMP))
+        sources.append(replace(source, schema=Schema(tuple(fields)), timestamp=timestamp))
+    return replace(bound, sources=tuple(sources), selections=selections)
+
+
+def fingerprint(
+    bound: BoundQuery, route: Route, tables: Mapping[str, pa.Table], late: bool, order: str
+) -> dict[str, str]:
+    """What routing and state depend on, in words, so that a difference can be named."""
+    made = {
+        "query": str(_essence(bound.query)),
+        "columns": "; ".join(
+            f"{s.alias} ({', '.join(map(str, s.schema.fields))}) by {s.timestamp}, lateness {s.lateness_us}, idle {s.idle_us},"
+            f" sends {', '.join(sent_columns(bound, s.alias, late))}"
+            for s in bound.sources
+        ),
+        "cells": str(route.cells),
+        "shares": ", ".join(map(str, route.dimensions)),
+        "keys": " ".join(map(str, route.keys)),
+        "hash": route_hash_check(),
+        "order": order,
+    }
+    for name, table in tables.items():
+        made[f"table {name}"] = (
+            f"{table.num_rows} rows, sha256 {hashlib.sha256(encode_table(table, False)).hexdigest()[:16]}"
+        )
+    return made
+
+
+def _essence(query: Query) -> Query:
+    """The query without what may change between two starts: places, budget, what to do on overload."""
+    declarations = tuple(replace(d, location=None) for d in query.declarations)
+    return replace(query, budget=None, overload=Overload(), into=None, declarations=declarations)
+
+
+def check_names(bound: BoundQuery, late: bool) -> None:
+    """No column may have a name that pack or cells use for their own."""
+    own = (ALIVE, AGAIN, EFFECTIVE, METRICS)
+    for source in bound.sources:
+        for name in source.schema.names:
+            if name in own:
+                raise QueryError(
+                    f"stream '{source.stream}' has a column '{name}'", hint="this name is taken: rename it"
+                )
+    for name, _ in bound.outputs:
+        if name in own or (late and name in LATE_COLUMNS):
+            raise QueryError(f"SELECT has a column '{name}'", hint="with late=True this name is taken: use AS")

@@ -1,0 +1,190 @@
+"""wm.stream: a query over streaming DataFrames, as a streaming DataFrame."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import reduce
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from watersmeet.api import choose
+from watersmeet.data import arrow_schema, as_table
+from watersmeet.errors import DataError, QueryError, nearest_name
+from watersmeet.lang import parse
+from watersmeet.model.bind import BoundQuery, bind
+from watersmeet.model.budget import Budget
+from watersmeet.model.expr import type_of
+from watersmeet.model.plan import Plan
+from watersmeet.model.query import RESULT_TS, Query
+from watersmeet.model.statistics import Statistics
+from watersmeet.model.types import STRING, TIMESTAMP, Schema
+from watersmeet.spark.blob import SPARK_SCHEMA
+from watersmeet.spark.columns import column, conform, is_streaming, schema_of, spark_schema
+from watersmeet.spark.control import control_source
+from watersmeet.spark.flow import Flow, Inlet
+from watersmeet.spark.listener import observed
+from watersmeet.spark.pack import PackEnd
+from watersmeet.spark.processor import CellProcessor
+from watersmeet.spark.selection import in_spark, mask
+from watersmeet.spark.spec import LATE_COLUMNS, METRICS
+
+CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split anew later
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_log = logging.getLogger("watersmeet")
+
+
+def stream(
+    text: str | Query,
+    streams: Mapping[str, Any],
+    plan: str | Plan = "auto",
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    cells: int | None = None,
+    order: str = "event",
+    late: bool = False,
+    control: str | Path | None = None,
+    refresh_tables: bool = False,
+) -> DataFrame:
+    """Run a query on Spark: takes streaming DataFrames, gives a streaming DataFrame to be written wherever Spark can write.
+
+    streams: {stream name: streaming DataFrame}; static tables as a batch DataFrame, Arrow table, pandas frame or path.
+    cells: into how many parts the join is split, one for each core that it may use; set for the life of the checkpoint. Default: the
+        CPU of the budget, rounded up, else 2.
+    order: "event" (by timestamp, exact), or "arrival" (batch by batch, no waiting, not repeatable).
+    late: also give the rows that came too late: adds the columns kind ("result" or "late"), late_stream and late_row (JSON).
+    control: a folder that `wm.flush` uses to say that the input has ended.
+    refresh_tables: go on although a static table has changed since the checkpoint was made.
+
+    Sets spark.sql.shuffle.partitions to the number of cells, and the state store to RocksDB, in the session of the DataFrames.
+    """
+    query = parse(text) if isinstance(text, str) else text
+    if order not in ("event", "arrival"):
+        raise QueryError(f"order='{order}'", hint="order='event' or order='arrival'")
+    session = _session(streams)
+    bound = _bind(query, streams, text)
+    frames, tables = _inputs(bound, streams)
+    limit = budget or query.budget
+    flow = Flow.of(
+        bound, choose(bound, plan, stats, limit), cells or _cells(limit), tables, in_spark=in_spark,
+        rates=stats.rate if stats else None, late=late, order=order, refresh_tables=refresh_tables,
+    )  # fmt: skip
+    _configure(session, flow.spec.route.cells)
+    parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
+    if control is not None:
+        parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), SPARK_SCHEMA))
+    united = reduce(DataFrame.union, parcels)
+    joined = united.groupBy("cell").transformWithStateInPandas(
+        CellProcessor(flow.spec), _output(bound, late), "Append", "None"
+    )
+    return observed(joined).where(F.col(METRICS).isNull()).drop(METRICS)
+
+
+def _session(streams: Mapping[str, Any]) -> SparkSession:
+    for frame in streams.values():
+        if is_streaming(frame):
+            found: SparkSession = frame.sparkSession
+            return found
+    raise DataError(
+        "wm.stream needs at least one streaming DataFrame\n  spark.readStream...; for tables that are whole use wm.run"
+    )
+
+
+def _bind(query: Query, streams: Mapping[str, Any], text: str | Query) -> BoundQuery:
+    used = dict.fromkeys(s.stream for s in query.sources)
+    for name in streams:
+        if name not in used and not query.declaration(name):
+            raise DataError(f"the query has no stream '{name}'\n  {nearest_name(name, used)}")
+    schemas: dict[str, Schema] = {d.name: d.schema for d in query.declarations}
+    for name, frame in streams.items():
+        if name not in schemas and hasattr(frame, "schema") and isinstance(frame.schema, T.StructType):
+            schemas[name] = schema_of(frame, name)
+        elif name not in schemas:
+            from watersmeet.data import schema_of as arrow_schema_of
+
+            schemas[name] = arrow_schema_of(as_table(frame, name, None).schema, name)
+    try:
+        return bind(query, schemas)
+    except QueryError as e:
+        raise e.at(str(text)) from None
+
+
+def _inputs(bound: BoundQuery, streams: Mapping[str, Any]) -> tuple[dict[str, DataFrame], dict[str, Any]]:
+    """Streaming DataFrames by stream name, static tables (whole, here) by alias."""
+    frames: dict[str, DataFrame] = {}
+    tables: dict[str, Any] = {}
+    for source in bound.sources:
+        name = source.stream
+        declared = bound.query.declaration(name)
+        given = streams.get(
+            name, str(declared.location.path) if declared and declared.location and source.static else None
+        )
+        if given is None:
+            raise DataError(f"no DataFrame given for '{name}'\n  pass it by name: {{'{name}': spark.readStream...}}")
+        if source.static:
+            tables[source.alias] = _table(given, name, source.schema, declared)
+        elif not is_streaming(given):
+            raise DataError(
+                f"'{name}' has a window, but what was given is not a streaming DataFrame\n  use spark.readStream"
+            )
+        else:
+            frames[name] = conform(given, name, source.schema)
+    return frames, tables
+
+
+def _table(given: Any, name: str, schema: Schema, declared: Any) -> Any:
+    """The rows of a static table, in an order that does not depend on how they were read."""
+    from watersmeet.data import read_declared
+
+    if is_streaming(given):
+        raise DataError(
+            f"'{name}' has no window, so it is a static table, but a streaming DataFrame was given\n  use spark.read"
+        )
+    if isinstance(given, str) and declared is not None:
+        table = read_declared(declared)
+    elif hasattr(given, "sparkSession"):
+        found = conform(given, name, schema).toArrow()
+        table = found.cast(arrow_schema(schema))
+    else:
+        table = as_table(given, name, schema)
+    return table.sort_by([(n, "ascending") for n in table.column_names]) if table.num_rows else table
+
+
+def _cells(budget: Budget | None) -> int:
+    return max(1, ceil(budget.cpu)) if budget is not None and budget.cpu else CELLS
+
+
+def _configure(session: SparkSession, cells: int) -> None:
+    """What the stateful operator needs of the session; says so where it changes something."""
+    for name, value in (
+        ("spark.sql.shuffle.partitions", str(cells)),
+        ("spark.sql.streaming.stateStore.providerClass", ROCKSDB),
+        (
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+            "true",
+        ),  # commits as small as the batch
+    ):
+        was = session.conf.get(name, None)
+        if was != value:
+            session.conf.set(name, value)
+            _log.info("%s was %s, is now %s", name, was, value)
+
+
+def _packed(frame: DataFrame, inlet: Inlet) -> DataFrame:
+    columns = [column(n) for n in inlet.columns] + [mask(p).alias(n) for n, p in inlet.masks]
+    return frame.select(*columns).mapInArrow(inlet.pack, SPARK_SCHEMA)
+
+
+def _output(bound: BoundQuery, late: bool) -> T.StructType:
+    fields = [(n, type_of(e)) for n, e in bound.outputs] + [(RESULT_TS, TIMESTAMP)]
+    if late:
+        fields += [(n, STRING) for n in LATE_COLUMNS]
+    return spark_schema([*fields, (METRICS, STRING)])
+
+
+__all__ = ["CellProcessor", "stream"]
