@@ -139,7 +139,7 @@ def run(repeat: int, quick: bool) -> None:
         print(f"{line.case:<32}{line.what:<20}{shown:>14}{spread:>26} {line.unit}{ratio}", flush=True)
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "engine.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*asdict(made[0]), "ratio"])
+        writer = csv.DictWriter(file, [*asdict(made[0]), "ratio"], lineterminator="\n")
         writer.writeheader()
         writer.writerows({**asdict(line), "ratio": line.ratio} for line in made)
     draw(RESULTS / "engine.csv", RESULTS / "engine.png")

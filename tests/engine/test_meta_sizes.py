@@ -50,7 +50,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-@pytest.mark.parametrize("first", range(0, 45, 15))
+@pytest.mark.parametrize("first", range(0, 30, 15))
 def test_meta_sizes_at_random(first: int, monkeypatch: pytest.MonkeyPatch, calls: Counter[str]) -> None:
     for seed in range(first, first + 15):
         case = random_case(seed, rows=120, results=60)
@@ -79,7 +79,7 @@ def _large(seed: int) -> Case:
 def test_meta_output_buffer(out: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel stops in the middle of a tuple and goes on: the same results in the same order."""
     results = 0
-    for seed in range(12):
+    for seed in range(8):
         case = _large(seed)
         monkeypatch.undo()
         whole = Run.of(case.query, case.streams, case.plan).rows()
@@ -93,7 +93,7 @@ def test_meta_output_buffer(out: int, monkeypatch: pytest.MonkeyPatch) -> None:
             assert made.combine_chunks().to_pylist() == whole.combine_chunks().to_pylist() or _has_nan(made), str(case)
             check(case, made)
         results += whole.num_rows
-    assert results > 500
+    assert results > 300
 
 
 def _has_nan(table: pa.Table) -> bool:
