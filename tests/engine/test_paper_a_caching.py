@@ -1,6 +1,6 @@
 """Worked examples 3.1 to 3.5 of "Adaptive Caching for Continuous Queries", without the cache steps, as executed queries.
 
-    R1(A) joins R2(A, B) joins R3(B); R2 = {(1,2), (1,3), (2,3)}, R3 = {(2)} (Figure 2(b), rebuilt in READINGS T7)
+    R1(A) joins R2(A, B) joins R3(B); R2 = {(1,2), (1,3), (2,3)}, R3 = {(2)} (Figure 2(b), rebuilt)
     pipelines (Figures 2(a) and 3)   dR1: R2, R3    dR2: R3, R1    dR3: R2, R1
 
 What a cache would hold of R2 joined with R3 is, complete and pinned, the state of the inner node of (R1 (R2 R3)).

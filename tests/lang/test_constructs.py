@@ -36,7 +36,7 @@ from watersmeet.model.window import Window
 SECOND = 1_000_000
 AX, BX = Column("a", "x"), Column("b", "x")
 
-DESIGN = """
+JOB = """
     CREATE STREAM orders (id BIGINT, item BIGINT, price DOUBLE, ts TIMESTAMP) FROM 'data/orders' FORMAT parquet
       TIMESTAMP ts LATENESS 5 SECONDS IDLE 1 MINUTE;
     CREATE STREAM payments (order_id BIGINT, amount DOUBLE, ts TIMESTAMP) FROM 'data/payments' FORMAT parquet;
@@ -57,7 +57,7 @@ def select(clauses: str, sources: str = "a [ROWS 1], b [ROWS 1]") -> Query:
 
 
 def test_job_of_the_design() -> None:
-    query = parse(DESIGN)
+    query = parse(JOB)
     orders = Schema((Field("id", BIGINT), Field("item", BIGINT), Field("price", DOUBLE), Field("ts", TIMESTAMP)))
     payments = Schema((Field("order_id", BIGINT), Field("amount", DOUBLE), Field("ts", TIMESTAMP)))
     items = Schema((Field("item", BIGINT), Field("name", STRING)))
@@ -263,7 +263,7 @@ def test_semicolons_may_be_many_or_missing_at_the_end() -> None:
 
 
 def test_query_stays_unbound_although_names_and_types_are_checked() -> None:
-    query = parse(DESIGN)
+    query = parse(JOB)
     assert all(o.expr is None or (isinstance(o.expr, Column) and o.expr.type is None) for o in query.select)
 
 
