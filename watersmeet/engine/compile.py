@@ -31,6 +31,10 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
         raise PlanError(
             f"the plan joins {', '.join(sorted(plan.streams))}, but the query {', '.join(sorted(bound.aliases))}"
         )
+    asked = {"keep": plan.keep, "allow": plan.allow, "caches": plan.caches, "retain": plan.retention}
+    given_up = [name for name, value in asked.items() if value]
+    if given_up:
+        raise PlanError(f"the engine runs plans exactly; it can't do '{given_up[0]}' yet\n  leave it out of the plan")
     return _Compiler(bound, plan).program()
 
 

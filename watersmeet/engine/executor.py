@@ -18,6 +18,7 @@ from watersmeet.engine.gather import Gather
 from watersmeet.engine.intake import Intake, Rows, timestamps
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.state import Allocate, State
+from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
@@ -260,6 +261,10 @@ class Engine:
 
     def switch(self, plan: Plan | Program) -> None:
         """Change the plan, between two tuples: pipelines at once, windows as they are, inner states kept or built anew."""
+        if self.control[L.PHASE] != L.PICK:
+            raise PlanError(
+                "a plan can't be switched in the middle of a tuple\n  switch in `pause`, or when feed has ended"
+            )
         began = time.perf_counter()
         program = plan if isinstance(plan, Program) else compile_plan(self.bound, plan)
         self._bank()
