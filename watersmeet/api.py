@@ -66,7 +66,10 @@ def run(
 
     began = time.perf_counter()
     query = parse(text) if isinstance(text, str) else text
-    batches = Batches(query, {} if inputs is None else inputs)
+    try:
+        batches = Batches(query, {} if inputs is None else inputs)
+    except QueryError as e:
+        raise e.at(str(text)) from None
     bound = batches.bound
     engine = Engine(bound, choose(bound, plan, stats, budget or query.budget, batches.sample()))
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})

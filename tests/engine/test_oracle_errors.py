@@ -121,3 +121,11 @@ def test_error_for_what_a_plan_asks_and_the_engine_can_not_do_yet(clause: str) -
     rows = pa.table({"a": [1], "ts": pa.array([0], pa.timestamp("us", tz="UTC"))})
     with pytest.raises(wm.PlanError, match=f"can't do '{clause.split(maxsplit=1)[0]}' yet"):
         wm.run(text, {"R": rows, "S": rows, "T": rows}, plan=wm.Plan.parse(f"(R S T) {clause}"))
+
+
+def test_error_in_a_name_shows_the_place_in_the_text() -> None:
+    rows = pa.table({"k": [1], "ts": pa.array([0], pa.timestamp("us", tz="UTC"))})
+    text = "SELECT R.kk FROM R [ROWS 1], S [ROWS 1] WHERE R.k = S.k"
+    with pytest.raises(wm.QueryError) as caught:
+        wm.run(text, {"R": rows, "S": rows})
+    assert str(caught.value).splitlines()[1:3] == [f"  {text}", "         ^"]
