@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import arrow_type
+from watersmeet.engine.intake import flat
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.vector import truths, vector
 from watersmeet.model.bind import BoundQuery
@@ -71,7 +72,7 @@ class _Columns:
         k = self.place[column.stream]
         if column.stream not in self.tables:
             self.tables[column.stream] = self.payloads[k].take(np.ascontiguousarray(self.candidates[k]))
-        return self.tables[column.stream].column(column.name).combine_chunks()
+        return flat(self.tables[column.stream].column(column.name))
 
 
 def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:

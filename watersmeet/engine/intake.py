@@ -125,7 +125,7 @@ class Intake:
 
 
 def timestamps(table: pa.Table, name: str) -> Any:
-    return table.column(name).combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return flat(table.column(name)).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:
@@ -139,12 +139,13 @@ def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:
 
 def _reader(table: pa.Table) -> Any:
     def read(column: Column) -> pa.Array:
-        return _flat(table.column(column.name))
+        return flat(table.column(column.name))
 
     return read
 
 
-def _flat(column: pa.ChunkedArray) -> pa.Array:
+def flat(column: pa.ChunkedArray) -> pa.Array:
+    """The column in one piece; Arrow's own combine_chunks copies even a single one."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 SMALL = 1 << 16  # pieces below this many rows are merged
+FEW = 4  # so many rows for each that is asked for are put in one piece first: taking from several costs three times as much
 
 
 class Payload:
@@ -51,6 +52,8 @@ class Payload:
         """The rows with these numbers, in this order."""
         if self._whole is None:
             self._whole = pa.concat_tables(self.pieces) if self.pieces else self.schema.empty_table()
+        if self._whole.num_rows <= FEW * len(rows) and any(c.num_chunks > 1 for c in self._whole.columns):
+            self._whole = self._whole.combine_chunks()
         return self._whole.take(pa.array(rows - self.first))
 
     @property
