@@ -97,7 +97,7 @@ HIGH_STRICT: Final = 13
 CHECK_FROM: Final = 14  # checks[CHECK_FROM:CHECK_TO] must hold
 CHECK_TO: Final = 15
 SIMPLE: Final = (
-    16  # a window probed by a hash index on one column, nothing to check: 2 if what follows is EMIT, else 1; 0: not so
+    16  # one column hashed, nothing to check: 1 in a window, 3 in a state over RINGs; 2 and 4: EMIT follows; 0: not so
 )
 OP_WIDTH: Final = 17
 

@@ -272,10 +272,10 @@ def pipelines(program: Program, S: Any) -> Pipelines:
         if not pipeline:
             return -1
         first = len(ops)
-        ops.extend(_op(op, S, checks) for op in pipeline)
+        ops.extend(_op(op, S, checks, _members(program, op)) for op in pipeline)
         for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
             if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
-                here[L.SIMPLE] = 2
+                here[L.SIMPLE] += 1
         return first
 
     arrive = [add(p) for p in program.arrive]
@@ -293,7 +293,11 @@ def pipelines(program: Program, S: Any) -> Pipelines:
 _CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
 
 
-def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
+def _members(program: Program, op: Op) -> tuple[int, ...]:
+    return program.stores[op.store].leaves if isinstance(op, Probe) else ()
+
+
+def _op(op: Op, S: Any, checks: list[list[int]], members: tuple[int, ...]) -> list[int]:
     def place(source: Source) -> list[int]:
         return [source[0], int(S[source[0], L.COL0]) + source[1]]
 
@@ -311,7 +315,9 @@ def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
         row[L.CHECK_FROM] = len(checks)
         checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
         row[L.CHECK_TO] = len(checks)
-        row[L.SIMPLE] = len(op.key) == 1 and not op.checks and S[op.store, L.KIND] != L.STATE
+        if len(op.key) == 1 and not op.checks:
+            over_rings = bool((S[list(members), L.KIND] == L.RING).all())
+            row[L.SIMPLE] = 1 if S[op.store, L.KIND] != L.STATE else 3 if over_rings else 0
     elif isinstance(op, Keep):
         row[L.CODE], row[L.TARGET] = L.STORE, op.store
     else:
