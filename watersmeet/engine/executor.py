@@ -219,6 +219,7 @@ class Engine:
             if given is None:
                 continue
             n = given.count
+            self.state.admit(k, n)
             T[k, L.ROWS_IN], T[k, L.ROW0] = n, self.payloads[k].next
             T[k, L.TS_IN], T[k, L.COLS_IN] = at, at + n
             parts += [given.ts, *given.columns]

@@ -30,8 +30,8 @@ FOREVER: Final = 3
 
 # columns of the table of stores (S)
 KIND: Final = 0
-CAP: Final = 1  # slots, a power of two
-MASK: Final = 2
+CAP: Final = 1  # slots; a power of two in a RING
+MASK: Final = 2  # slot of an id: id & MASK
 FLOOR: Final = 3  # lowest id that is live (RING)
 NEXT: Final = 4  # next id (RING), slots ever used (POOL, STATE)
 ROWS_AT: Final = 5  # record of a slot: ROWS_AT + slot * STRIDE
