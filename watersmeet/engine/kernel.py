@@ -24,6 +24,7 @@ from watersmeet.engine.layout import (
     FLOOR,
     FRESH,
     GROW,
+    HOLDS,
     KIND,
     LEAVE_PIPE,
     NEXT,
@@ -34,6 +35,7 @@ from watersmeet.engine.layout import (
     PARTITION,
     PAUSED,
     PC,
+    PEAK,
     PHASE,
     PICK,
     PIPE,
@@ -67,8 +69,8 @@ from watersmeet.engine.stores import (
 
 
 @inlined
-def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
-    """Tuples of a RANGE ring that no index must be told of leave: only the floor moves."""
+def skip_expired(m: Words, S: Words, s: int, now: int) -> int:
+    """Tuples of a RANGE ring that no index must be told of leave: only the floor moves. Returns how many."""
     id, last, size = S[s, FLOOR], S[s, NEXT], S[s, SIZE]
     first = id
     expires = FAR
@@ -81,6 +83,7 @@ def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
     S[s, FLOOR] = id
     S[s, EXPIRIES] += id - first
     S[s, EXPIRES] = expires
+    return id - first
 
 
 @inlined
@@ -118,7 +121,9 @@ def run(
                 return why
             if control[VICTIM] >= 0:
                 remove(m, h, S, I, control[STREAM], control[VICTIM])
+                control[HOLDS] -= 1
             control[PHASE] = PICK
+        control[PEAK] = max(control[PEAK], control[HOLDS])
         if control[QUOTA] <= 0:
             return PAUSED
         # the next arrival
@@ -134,7 +139,7 @@ def run(
         for k in range(n):
             if S[k, EXPIRES] < earliest:
                 if S[k, EAGER] == 0 and S[k, LEAVE_PIPE] < 0:
-                    skip_expired(m, S, k, moment)
+                    control[HOLDS] -= skip_expired(m, S, k, moment)
                 else:
                     leaver, earliest = k, S[k, EXPIRES]
         if leaver >= 0:
@@ -144,6 +149,7 @@ def run(
                 )
             else:
                 drop_oldest(m, h, S, I, leaver)
+                control[HOLDS] -= 1
             continue
         if s < 0:
             return DONE
@@ -170,6 +176,7 @@ def run(
                 begin(S, control, bound, S[s, LEAVE_PIPE], s, victim, now, victim)
             else:
                 remove(m, h, S, I, s, victim)
+                control[HOLDS] -= 1
             continue
         if not room(S, s):
             control[WANTED] = s
@@ -183,6 +190,7 @@ def run(
         if S[s, WINDOW] == PARTITION:
             join_partition(m, h, S, s, entry, key, check, id)
         T[s, AT] = at + 1
+        control[HOLDS] += 1
         control[QUOTA] -= 1
         if alive and S[s, PIPE] >= 0:
             begin(S, control, bound, S[s, PIPE], s, id, now, -1)

@@ -142,7 +142,16 @@ FRESH: Final = 8  # 1: enter PC from above; 0: go on below it
 QUOTA: Final = 9  # arrivals until the kernel comes back by itself
 FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
 AHEAD: Final = 11  # whether to prefetch for rows to come
-CONTROL_WIDTH: Final = 12
+HOLDS: Final = 12  # tuples and entries in all stores
+PEAK: Final = 13  # the most that HOLDS has been
+CONTROL_WIDTH: Final = 14
+
+# walkers that look ahead (W), RIM rows for each stream: what the walker of a row to come waits for, and where it stands
+RIM: Final = 32
+WAITS: Final = 0
+OUTER: Final = 1  # id in the chain of the first probe
+INNER: Final = 2  # place of the second probe's bucket, then id in its chain
+WALKER_WIDTH: Final = 3
 
 # phases
 PICK: Final = 0

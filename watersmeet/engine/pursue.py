@@ -26,6 +26,7 @@ from watersmeet.engine.layout import (
     GROW,
     HEADS_AT,
     HIGH_STRICT,
+    HOLDS,
     INDEX,
     KEY0,
     KIND,
@@ -252,6 +253,7 @@ def pursue(
                 why = GROW
                 break
             store_entry(m, h, S, I, members, sources, s, bound)
+            control[HOLDS] += 1
             pc += 1
             fresh = 1
             continue

@@ -213,6 +213,11 @@ class State:
                     self.records(k).view(np.int32)[: row[L.NEXT], j] -= np.int32(by)
 
     @property
+    def tuples(self) -> int:
+        """Tuples in all windows and entries stored in all states."""
+        return sum(self.live(s) for s in range(len(self.S)))
+
+    @property
     def bytes(self) -> int:
         return int(self.m.nbytes)
 
