@@ -111,6 +111,7 @@ class Engine:
         self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
         self.cursor = np.zeros(ops, np.int64)
         self.bindings = np.zeros(leaves, np.int64)
+        self.walkers = np.zeros((leaves * L.RIM, L.WALKER_WIDTH), np.int64)
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
         self.control[L.VICTIM] = -1
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
@@ -182,11 +183,12 @@ class Engine:
                 payload.append(given.payload)
         while True:
             state, pipelines = self.state, self.state.pipelines
+            self.walkers[:, L.WAITS] = 0  # rows are others, or the arena is laid out anew
             self.control[L.AHEAD] = state.bytes > CACHE
             self.control[L.HOLDS] = state.tuples
             why = K.run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
-                self.keys, self.cursor, self.bindings, self.out, self.control, T, data, flags, L.FAR, clock,
+                self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, T, data, flags, L.FAR, clock,
             )  # fmt: skip
             self._note_peak()
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):

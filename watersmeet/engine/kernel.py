@@ -110,7 +110,8 @@ def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 @compiled
 def run(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, T: Words, data: Words, flags: Words, until: int, clock: int,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, W: Words, T: Words, data: Words, flags: Words, until: int,
+    clock: int,
 ) -> int:  # fmt: skip
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
@@ -184,7 +185,7 @@ def run(
         # it enters its window and runs its pipeline
         at = T[s, AT]
         if control[AHEAD]:
-            look_ahead(m, h, S, I, O, T, data, s, at)
+            look_ahead(m, h, S, I, O, W, T, data, s, at)
         alive = T[s, ALIVE_IN] < 0 or flags[T[s, ALIVE_IN] + at] != 0
         id = put(m, h, S, I, s, now, alive, T[s, ROW0] + at, data, T[s, COLS_IN] + at, T[s, ROWS_IN])
         if S[s, WINDOW] == PARTITION:

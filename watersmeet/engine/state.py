@@ -19,6 +19,7 @@ from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store
+LINE = 8  # words of a cache line
 REBASE = 1 << 30  # ids of a ring are taken down when they pass this, so that links fit 32 bits
 MOST = 1 << 30  # slots that a store may have; the ids of a ring come to twice that
 
@@ -27,7 +28,10 @@ Allocate = Callable[[int], Any]  # so many zeroed words for an arena
 
 
 def _zeros(words: int) -> Any:
-    return np.zeros(words, np.int64)
+    """An arena that begins with a cache line, so that records of a whole part of a line do not lie across two."""
+    room = np.zeros(words + LINE, np.int64)
+    skip = -room.ctypes.data // 8 % LINE
+    return room[skip : skip + words]
 
 
 @dataclass
