@@ -41,10 +41,12 @@ def results_and_late(text: str | Query, data: Tables | Iterable[Tables]) -> tupl
         made = [{new.alias: new}] if window and new.selected else []
         for alias, joins in conditions.steps(new.alias):
             made = [{**m, alias: t} for m in made for t in windows[alias] if t.selected and joins(t, m)]
-        results += [(now, members) for members in made if conditions.residual(members)]
+        results += [(now, members) for members in made]
     if bound.query.emit == "DSTREAM":
         results = [(min(t.leaves for t in members.values()), members) for _, members in results]
-    return plain_results(bound, [(ts, members) for ts, members in results if ts <= now]), late
+    # Residual predicates are evaluated on what is about to be emitted, and on nothing else.
+    emitted = [(ts, members) for ts, members in results if ts <= now and conditions.residual(members)]
+    return plain_results(bound, emitted), late
 
 
 def _in_global_order(bound: BoundQuery, rows: Rows, conditions: Conditions) -> list[Tuple]:

@@ -49,7 +49,7 @@ def rates(
         for name, run in runs.items():
             made = run()
             results.add(made.results)
-            taken[name].append(workload.rows / made.seconds)
+            taken[name].append((made.rows or workload.rows) / made.seconds)
     if len(results) != 1:
         raise SystemExit(f"{case}: the answers differ: {results}")
     middle = {name: statistics.median(values) for name, values in taken.items()}
@@ -86,6 +86,11 @@ def lines(repeat: int, quick: bool) -> Iterator[Line]:
             f"windows x{scale}, same matches", grown,
             {"by hand": lambda w=grown, b=bits: measure.by_hand(w, b), "mjoin": lambda w=grown: measure.engine(w, MJOIN),
              "xjoin": lambda w=grown: measure.engine(w, XJOIN)}, repeat, "by hand",
+        )  # fmt: skip
+        yield from rates(
+            f"windows x{scale}, once full", grown,
+            {"mjoin": lambda w=grown: measure.engine(w, MJOIN, filled=True),
+             "xjoin": lambda w=grown: measure.engine(w, XJOIN, filled=True)}, repeat, None,
         )  # fmt: skip
     for skew in (0.5, 0.9):
         bent = common(n // 3, skew=skew)

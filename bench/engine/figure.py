@@ -18,7 +18,7 @@ def draw(source: Path, target: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", width_ratios=(1.3, 1, 1))
     grouped = [c for c in dict.fromkeys(r["case"] for r in rows) if "keys" in c or "skew" in c]
     _bars(axes[0], rows, grouped, "Three-way join, one core")
-    windows = [c for c in dict.fromkeys(r["case"] for r in rows) if c.startswith("windows")]
+    windows = [c for c in dict.fromkeys(r["case"] for r in rows) if c.endswith("same matches")]
     for what, style in (("by hand", "k--o"), ("mjoin", "C0-o"), ("xjoin", "C1-s")):
         points = [r for r in rows if r["case"] in windows and r["what"] == what]
         axes[1].plot(

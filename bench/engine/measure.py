@@ -22,10 +22,11 @@ from watersmeet.model.plan import Plan
 
 @dataclass(frozen=True)
 class Run:
-    """One run: how many results, how long, and what state was left."""
+    """One run: how many results, how long, and what state was left; `rows`: how many were timed, if not all."""
 
     results: int
     seconds: float
+    rows: int | None = None
     state_tuples: int = 0
     state_bytes: int = 0
 
@@ -41,16 +42,26 @@ class RowIds(Engine):
         return iter(())
 
 
-def engine(workload: Workload, plan: Plan, gather: bool = False) -> Run:
-    """Feed all rows; `gather`: results as Arrow batches of the selected columns, else as row ids."""
+def engine(workload: Workload, plan: Plan, gather: bool = False, filled: bool = False) -> Run:
+    """Feed all rows; `gather`: results as Arrow batches of the selected columns, else as row ids.
+
+    filled: windows are filled first, and only what comes then is timed.
+    """
     batches = Batches(parse(workload.text), workload.tables())
     made = Engine(batches.bound, plan) if gather else RowIds(batches.bound, plan)
     rows = next(batches.released()).rows
+    cuts = {
+        name: int(np.searchsorted(ts, workload.window_us if filled else 0))
+        for name, (ts, _) in workload.streams.items()
+    }
+    results = sum(batch.num_rows for batch in made.feed({name: t.slice(0, cuts[name]) for name, t in rows.items()}))
+    rest = {name: t.slice(cuts[name]) for name, t in rows.items()}
     began = time.thread_time()
-    results = sum(batch.num_rows for batch in made.feed(rows))
+    results += sum(batch.num_rows for batch in made.feed(rest))
     took = time.thread_time() - began
     found = made.found if isinstance(made, RowIds) else results
-    return Run(found, took, sum(s.tuples for s in made.stores()), made.state.bytes)
+    timed = sum(t.num_rows for t in rest.values())
+    return Run(found, took, timed, made.state.tuples, made.state.bytes)
 
 
 def by_hand(workload: Workload, bits: int | None) -> Run:

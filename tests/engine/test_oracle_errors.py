@@ -85,6 +85,20 @@ def test_oracle_errors_in_outputs_come_from_results_only() -> None:
     assert same_outcome(f"{text} EMIT DSTREAM", {"R": R, "S": S}, "mjoin").num_rows == 0
 
 
+@pytest.mark.parametrize("plan", ["mjoin", "xjoin"])
+def test_oracle_errors_in_residuals_of_dstream_come_from_what_is_about_to_be_emitted_only(plan: str) -> None:
+    for window, fails in (
+        ("UNBOUNDED", False),
+        ("RANGE 9 MICROSECONDS", False),
+        ("RANGE 3 MICROSECONDS", True),
+        ("ROWS 2", True),
+    ):
+        text = f"""SELECT R.k AS r, S.k AS s FROM R [{window}], S [UNBOUNDED]
+            WHERE R.k = S.k AND (R.k + S.k) / R.z > 1"""
+        assert same_outcome(text, {"R": R, "S": S}, plan) is wm.DataError  # as soon as R(1) meets S(1)
+        assert (same_outcome(f"{text} EMIT DSTREAM", {"R": R, "S": S}, plan) is wm.DataError) == fails, window
+
+
 def test_oracle_errors_in_late_rows_are_none() -> None:
     text = "SELECT R.k AS r, S.k AS s FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.k / R.z > 0"
     on_time = {"R": R.slice(1, 1), "S": S.slice(2, 1)}

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import watersmeet as wm
 from bench.engine.workload import common
-from tests.engine.running import Run
+from tests.engine.running import Run, stream
 from watersmeet.engine import layout as L
 from watersmeet.engine import state as state_module
 from watersmeet.engine.state import State
+from watersmeet.model.plan import Plan
+from watersmeet.testing import same_rows
 
 US_PER_TUPLE = 6_000 / 7  # of all three streams
 
@@ -86,3 +89,68 @@ def test_state_full_of_dead_entries_is_swept_instead_of_grown() -> None:
     inner = run.engine.stores()[3]
     assert inner.inserts > 20_000 and inner.expiries > 10_000
     assert run.engine.state.S[3, L.CAP] <= 4 * 512
+
+
+@pytest.mark.parametrize("window", ["ROWS 256", "ROWS 1000", "RANGE 3 SECONDS"])
+def test_state_of_an_inner_node_never_takes_more_than_twice_what_is_alive_in_it(
+    window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = common(20_000)
+    text = work.text.replace(f"RANGE {work.window_us} MICROSECONDS", window)
+    tables = {name: t.set_column(0, t.column_names[0], [np.arange(len(t)) % 128]) for name, t in work.tables().items()}
+    alive, grow = [state_module.SMALLEST // 2], State.grow
+
+    def growing(state: State, s: int) -> None:
+        before = int(state.S[s, L.CAP])
+        grow(state, s)
+        if state.S[s, L.KIND] == L.STATE:
+            alive.append(stored(state, s))
+            assert state.S[s, L.CAP] in (before, before + before // 2)
+            assert state.S[s, L.CAP] == before or state.S[s, L.CAP] <= 2 * alive[-1]
+
+    monkeypatch.setattr(State, "grow", growing)
+    run = Run.of(text, tables, "((R S) T)")
+    list(run.steps())
+    state = run.engine.state
+    assert run.engine.stores()[3].expiries > 5 * max(alive)
+    windows = 8 * int(state.S[: state.leaves, L.WORDS].sum())  # they never shrink, so this is their peak
+    entry = 8 * int(state.S[3, L.STRIDE]) + 8  # a record and at most two buckets
+    assert run.engine.metrics()["peak_state_bytes"] <= windows + 2 * max(alive) * entry
+
+
+ONE_KEY = "SELECT R.a FROM R [UNBOUNDED], S [UNBOUNDED], T [UNBOUNDED] WHERE R.a = S.a AND S.a = T.a"
+
+
+@pytest.mark.parametrize(
+    ("rows", "plan", "named"), [(200, "(R S T)", "window R"), (20, "((R S) T)", r"inner state \(R S\)")]
+)
+def test_state_that_would_outgrow_its_ids_is_refused(rows: int, plan: str, named: str) -> None:
+    tables = {name: stream(range(rows), a=[1] * rows) for name in "RST"}
+    tables["T"] = tables["T"].slice(0, 0)
+    run = Run.of(ONE_KEY, tables, plan)
+    run.engine.state.most = 128
+    with pytest.raises(wm.DataError, match=f"the {named} would hold more than 128 rows\n  make windows shorter"):
+        run.rows()
+
+
+def test_state_that_would_outgrow_its_ids_is_refused_after_a_switch_too() -> None:
+    tables = {name: stream(range(20), a=[1] * 20) for name in "RST"}
+    run = Run.of(ONE_KEY, tables, "(R S T)", lambda engine: engine.switch(Plan.parse("((R S) T)")), every=59)
+    run.engine.state.most = 128
+    with pytest.raises(wm.DataError, match=r"the inner state \(R S\) would hold more than 128 rows"):
+        run.rows()
+
+
+def test_state_takes_ids_down_before_they_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids may come to twice 128: 2,000 rows pass through windows of 10 in pieces of 50, but not in one piece."""
+    n = 2_000
+    tables = {name: stream(range(n), a=[i % 5 for i in range(n)]) for name in "RST"}
+    text = ONE_KEY.replace("UNBOUNDED", "ROWS 10")
+    monkeypatch.setattr(state_module, "REBASE", 128)
+    run = Run.of(text, [{name: t.slice(i, 50) for name, t in tables.items()} for i in range(0, n, 50)], "((R S) T)")
+    run.engine.state.most = 128
+    assert same_rows(run.rows(), wm.oracle(text, tables)) is None
+    whole = Run.of(text, tables, "((R S) T)")
+    whole.engine.state.most = 128
+    with pytest.raises(wm.DataError, match="window R"):
+        whole.rows()

@@ -85,6 +85,14 @@ def test_oracle_outputs_of_dstream_are_evaluated_on_what_is_emitted_only() -> No
     assert results(f"{text} EMIT DSTREAM", R=R, S=S) == []
 
 
+def test_oracle_residuals_of_dstream_are_evaluated_on_what_is_about_to_be_emitted_only() -> None:
+    # r1 leaves [RANGE 3 SECONDS] at 4.000001: (r1, s2), which divides by zero, is there from 3 until then.
+    text = f"{join('(R.k + S.k) / (2 - S.k) > 0', r='[RANGE 3 SECONDS]')} EMIT DSTREAM"
+    assert results(text, R=R, S=S) == []
+    with pytest.raises(wm.DataError):
+        results(text, R=R, S=[*S, *events("ts id k zero\n9 s3 1 0")])
+
+
 def test_oracle_a_late_row_is_not_evaluated() -> None:
     first = {"R": R, "S": events("ts id k zero\n9 s1 1 1"), "T": events("ts\n9")}
     second = {"R": events("ts id k zero\n9 r2 1 0"), "S": events("ts id k zero\n0 s_late 1 0")}

@@ -111,6 +111,7 @@ class Engine:
         self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
         self.cursor = np.zeros(ops, np.int64)
         self.bindings = np.zeros(leaves, np.int64)
+        self.walkers = np.zeros((leaves * L.RIM, L.WALKER_WIDTH), np.int64)
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
         self.control[L.VICTIM] = -1
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
@@ -137,10 +138,11 @@ class Engine:
         """Rows enter their windows, with no result and no pause (a switch would fill states that are filled here); then
         pipelines are as they were, and inner states are built."""
         pause, self.pause = self.pause, None
+        before = self.totals.tuples_in, self.totals.rejected
         self.control[L.QUOTA] = FOREVER
         for _ in self.feed(tables):
             raise AssertionError("rows that are put into their windows give no results")
-        self.totals.tuples_in -= sum(t.num_rows for t in tables.values())
+        self.totals.tuples_in, self.totals.rejected = before
         self.pause = pause
         self.control[L.QUOTA] = self.every if pause else FOREVER
         if pipes is not None:
@@ -166,7 +168,7 @@ class Engine:
                 table = tables.get(intake.source.alias)
                 rows.append(intake.rows(table.slice(low, high - low)) if table is not None else None)
             self.totals.tuples_in += sum(high - low for low, high in cuts)
-            self.totals.rejected += sum(high - low for low, high in cuts) - sum(r.count for r in rows if r)
+            self.totals.rejected += sum(high - low for low, high in cuts) - sum(r.joining for r in rows if r)
             yield from self._run(rows, L.DEAD)
             done += sum(high - low for low, high in cuts)
             if progress:
@@ -181,16 +183,18 @@ class Engine:
                 payload.append(given.payload)
         while True:
             state, pipelines = self.state, self.state.pipelines
+            self.walkers[:, L.WAITS] = 0  # rows are others, or the arena is laid out anew
             self.control[L.AHEAD] = state.bytes > CACHE
+            self.control[L.HOLDS] = state.tuples
             why = K.run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
-                self.keys, self.cursor, self.bindings, self.out, self.control, T, data, flags, L.FAR, clock,
+                self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, T, data, flags, L.FAR, clock,
             )  # fmt: skip
+            self._note_peak()
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
                 yield from self._results()
             if why == L.GROW:
                 state.grow(int(self.control[L.WANTED]))
-                self._note_peak()
             elif why == L.PAUSED:
                 self.control[L.QUOTA] = self.every
                 if self.pause:
@@ -219,6 +223,7 @@ class Engine:
             if given is None:
                 continue
             n = given.count
+            self.state.admit(k, n)
             T[k, L.ROWS_IN], T[k, L.ROW0] = n, self.payloads[k].next
             T[k, L.TS_IN], T[k, L.COLS_IN] = at, at + n
             parts += [given.ts, *given.columns]
@@ -301,13 +306,14 @@ class Engine:
                 if why == L.DONE:
                     break
                 state.grow(int(self.control[L.WANTED]))
+        self._note_peak()
 
     def metrics(self) -> dict[str, Any]:
         """What has happened so far, as numbers by name."""
         made = {name: getattr(self.totals, name) for name in self.totals.__dataclass_fields__}
         for name, count in self._counted().items():
             made[name] += count
-        made["state_tuples"] = sum(self.state.live(s) for s in range(len(self.state.S)))
+        made["state_tuples"] = self.state.tuples
         made["state_bytes"] = self.state.bytes
         made["payload_bytes"] = sum(p.bytes for p in self.payloads)
         return made
@@ -354,8 +360,8 @@ class Engine:
         self.state.S[:, [L.INSERTS, L.EXPIRIES]] = 0
 
     def _note_peak(self) -> None:
-        tuples = sum(self.state.live(s) for s in range(len(self.state.S)))
-        self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, tuples)
+        peak = max(int(self.control[L.PEAK]), self.state.tuples)
+        self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, peak)
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.state.bytes)
 
 

@@ -32,6 +32,11 @@ class Rows:
     def count(self) -> int:
         return len(self.ts)
 
+    @property
+    def joining(self) -> int:
+        """How many can join."""
+        return self.count if self.alive is None else int(self.alive.sum())
+
 
 class Intake:
     """`selections` and `columns`: expressions over this stream; `kept`: the columns that results need.

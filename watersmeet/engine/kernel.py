@@ -24,6 +24,7 @@ from watersmeet.engine.layout import (
     FLOOR,
     FRESH,
     GROW,
+    HOLDS,
     KIND,
     LEAVE_PIPE,
     NEXT,
@@ -34,6 +35,7 @@ from watersmeet.engine.layout import (
     PARTITION,
     PAUSED,
     PC,
+    PEAK,
     PHASE,
     PICK,
     PIPE,
@@ -67,8 +69,8 @@ from watersmeet.engine.stores import (
 
 
 @inlined
-def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
-    """Tuples of a RANGE ring that no index must be told of leave: only the floor moves."""
+def skip_expired(m: Words, S: Words, s: int, now: int) -> int:
+    """Tuples of a RANGE ring that no index must be told of leave: only the floor moves. Returns how many."""
     id, last, size = S[s, FLOOR], S[s, NEXT], S[s, SIZE]
     first = id
     expires = FAR
@@ -81,6 +83,7 @@ def skip_expired(m: Words, S: Words, s: int, now: int) -> None:
     S[s, FLOOR] = id
     S[s, EXPIRIES] += id - first
     S[s, EXPIRES] = expires
+    return id - first
 
 
 @inlined
@@ -107,7 +110,8 @@ def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 @compiled
 def run(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, T: Words, data: Words, flags: Words, until: int, clock: int,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, W: Words, T: Words, data: Words, flags: Words, until: int,
+    clock: int,
 ) -> int:  # fmt: skip
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
@@ -118,7 +122,9 @@ def run(
                 return why
             if control[VICTIM] >= 0:
                 remove(m, h, S, I, control[STREAM], control[VICTIM])
+                control[HOLDS] -= 1
             control[PHASE] = PICK
+        control[PEAK] = max(control[PEAK], control[HOLDS])
         if control[QUOTA] <= 0:
             return PAUSED
         # the next arrival
@@ -134,7 +140,7 @@ def run(
         for k in range(n):
             if S[k, EXPIRES] < earliest:
                 if S[k, EAGER] == 0 and S[k, LEAVE_PIPE] < 0:
-                    skip_expired(m, S, k, moment)
+                    control[HOLDS] -= skip_expired(m, S, k, moment)
                 else:
                     leaver, earliest = k, S[k, EXPIRES]
         if leaver >= 0:
@@ -144,6 +150,7 @@ def run(
                 )
             else:
                 drop_oldest(m, h, S, I, leaver)
+                control[HOLDS] -= 1
             continue
         if s < 0:
             return DONE
@@ -170,6 +177,7 @@ def run(
                 begin(S, control, bound, S[s, LEAVE_PIPE], s, victim, now, victim)
             else:
                 remove(m, h, S, I, s, victim)
+                control[HOLDS] -= 1
             continue
         if not room(S, s):
             control[WANTED] = s
@@ -177,12 +185,13 @@ def run(
         # it enters its window and runs its pipeline
         at = T[s, AT]
         if control[AHEAD]:
-            look_ahead(m, h, S, I, O, T, data, s, at)
+            look_ahead(m, h, S, I, O, W, T, data, s, at)
         alive = T[s, ALIVE_IN] < 0 or flags[T[s, ALIVE_IN] + at] != 0
         id = put(m, h, S, I, s, now, alive, T[s, ROW0] + at, data, T[s, COLS_IN] + at, T[s, ROWS_IN])
         if S[s, WINDOW] == PARTITION:
             join_partition(m, h, S, s, entry, key, check, id)
         T[s, AT] = at + 1
+        control[HOLDS] += 1
         control[QUOTA] -= 1
         if alive and S[s, PIPE] >= 0:
             begin(S, control, bound, S[s, PIPE], s, id, now, -1)

@@ -30,8 +30,8 @@ FOREVER: Final = 3
 
 # columns of the table of stores (S)
 KIND: Final = 0
-CAP: Final = 1  # slots, a power of two
-MASK: Final = 2
+CAP: Final = 1  # slots; a power of two in a RING
+MASK: Final = 2  # slot of an id: id & MASK
 FLOOR: Final = 3  # lowest id that is live (RING)
 NEXT: Final = 4  # next id (RING), slots ever used (POOL, STATE)
 ROWS_AT: Final = 5  # record of a slot: ROWS_AT + slot * STRIDE
@@ -97,7 +97,7 @@ HIGH_STRICT: Final = 13
 CHECK_FROM: Final = 14  # checks[CHECK_FROM:CHECK_TO] must hold
 CHECK_TO: Final = 15
 SIMPLE: Final = (
-    16  # a window probed by a hash index on one column, nothing to check: 2 if what follows is EMIT, else 1; 0: not so
+    16  # one column hashed, nothing to check: 1 in a window, 3 in a state over RINGs; 2 and 4: EMIT follows; 0: not so
 )
 OP_WIDTH: Final = 17
 
@@ -142,7 +142,16 @@ FRESH: Final = 8  # 1: enter PC from above; 0: go on below it
 QUOTA: Final = 9  # arrivals until the kernel comes back by itself
 FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
 AHEAD: Final = 11  # whether to prefetch for rows to come
-CONTROL_WIDTH: Final = 12
+HOLDS: Final = 12  # tuples and entries in all stores
+PEAK: Final = 13  # the most that HOLDS has been
+CONTROL_WIDTH: Final = 14
+
+# walkers that look ahead (W), RIM rows for each stream: what the walker of a row to come waits for, and where it stands
+RIM: Final = 32
+WAITS: Final = 0
+OUTER: Final = 1  # id in the chain of the first probe
+INNER: Final = 2  # place of the second probe's bucket, then id in its chain
+WALKER_WIDTH: Final = 3
 
 # phases
 PICK: Final = 0

@@ -26,6 +26,7 @@ from watersmeet.engine.layout import (
     GROW,
     HEADS_AT,
     HIGH_STRICT,
+    HOLDS,
     INDEX,
     KEY0,
     KIND,
@@ -96,6 +97,18 @@ def bind(h: Words, S: Words, members: Words, s: int, id: int, r: int, bound: Wor
         return
     for k in range(S[s, LEAF_TO] - S[s, LEAF_FROM]):
         bound[members[S[s, LEAF_FROM] + k]] = h[2 * r + k]
+
+
+@inlined
+def bind_alive(h: Words, S: Words, members: Words, s: int, r: int, bound: Words) -> bool:
+    """Bind the leaves of a state's entry, all of them RINGs, and say whether all its members are still in their windows."""
+    first, last = S[s, LEAF_FROM], S[s, LEAF_TO]
+    alive = True
+    for k in range(first, last):
+        leaf, id = members[k], h[2 * r + k - first]
+        alive &= id >= S[leaf, FLOOR]
+        bound[leaf] = id
+    return alive
 
 
 @inlined
@@ -186,32 +199,37 @@ def pursue(
                 id = cursor[pc]
             simple = O[pc, SIMPLE]
             if simple > 0:
-                # The common case, without the branches of next_match; a last probe emits on the spot.
+                # The common cases, without the branches of next_match; a last probe emits on the spot.
                 s, x = O[pc, TARGET], O[pc, INDEX]
                 floor, mask, at, stride = S[s, FLOOR], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
                 word, link, key = I[x, KEY0], I[x, LINK], keys[pc, 0]
+                last = simple == 2 or simple == 4
                 found = False
                 while id >= floor:
                     r = at + (id & mask) * stride
                     after = h[2 * r + link]
                     if m[r + word] == key:
-                        if simple == 1:
-                            found = True
-                            break
-                        if row == limit:
-                            why = OUT_FULL
-                            break
-                        bound[s] = id
-                        emit(m, S, bound, control[NOW], out, row)
-                        row += 1
-                        counters[pc, MATCHES] += 1
+                        alive = True
+                        if simple < 3:
+                            bound[s] = id
+                        else:
+                            alive = bind_alive(h, S, members, s, r, bound)
+                        if alive:
+                            if not last:
+                                found = True
+                                break
+                            if row == limit:
+                                why = OUT_FULL
+                                break
+                            emit(m, S, bound, control[NOW], out, row)
+                            row += 1
+                            counters[pc, MATCHES] += 1
                     id = after
                 if why != DONE:
                     cursor[pc] = id
                     fresh = 0
                     break
                 if found:
-                    bound[s] = id
                     cursor[pc] = after
                     counters[pc, MATCHES] += 1
                     pc += 1
@@ -235,6 +253,7 @@ def pursue(
                 why = GROW
                 break
             store_entry(m, h, S, I, members, sources, s, bound)
+            control[HOLDS] += 1
             pc += 1
             fresh = 1
             continue

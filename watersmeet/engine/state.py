@@ -14,18 +14,24 @@ import numpy as np
 
 from watersmeet.engine import layout as L
 from watersmeet.engine.relink import rehash, relink, sweep
+from watersmeet.errors import DataError
 from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store
+LINE = 8  # words of a cache line
 REBASE = 1 << 30  # ids of a ring are taken down when they pass this, so that links fit 32 bits
+MOST = 1 << 30  # slots that a store may have; the ids of a ring come to twice that
 
 
 Allocate = Callable[[int], Any]  # so many zeroed words for an arena
 
 
 def _zeros(words: int) -> Any:
-    return np.zeros(words, np.int64)
+    """An arena that begins with a cache line, so that records of a whole part of a line do not lie across two."""
+    room = np.zeros(words + LINE, np.int64)
+    skip = -room.ctypes.data // 8 % LINE
+    return room[skip : skip + words]
 
 
 @dataclass
@@ -48,6 +54,7 @@ class State:
         `missing` says which inner states are not filled yet.
         """
         self.program = program
+        self.most: int = old.most if old is not None else MOST
         self.allocate: Allocate = allocate or (old.allocate if old is not None else _zeros)
         stores, leaves = program.stores, len(program.columns)
         self.leaves = leaves
@@ -134,11 +141,14 @@ class State:
         return int(row[L.LIVE] if row[L.KIND] == L.POOL else row[L.NEXT])
 
     def grow(self, s: int) -> None:
-        """Make room in a store: by taking out what is dead where that frees enough of it, else by twice the slots."""
+        """Make room in a store: by taking out what is dead where that frees enough of it, else by more slots.
+
+        Twice as many for a window; half as many again for a state, which so never has more than twice what is alive in it.
+        """
         row = self.S[s]
         if row[L.KIND] == L.STATE:
             sweep(self.m, self.h, self.S, self.I, self.members, s)
-            crowded = row[L.NEXT] > row[L.CAP] // 2
+            crowded = row[L.NEXT] > row[L.CAP] * 3 // 4
         elif row[L.KIND] == L.POOL:
             self.free_dead(s)
             crowded = row[L.LIVE] > row[L.CAP] * 3 // 4
@@ -147,11 +157,25 @@ class State:
         caps = [int(c) for c in self.S[:, L.CAP]]
         parts = [int(p) + 1 if self._partitioned(k) else 0 for k, p in enumerate(self.S[:, L.PART_MASK])]
         if crowded:
-            caps[s] *= 2
+            caps[s] += caps[s] // 2 if row[L.KIND] == L.STATE else caps[s]
+            if caps[s] > self.most:
+                raise self._too_many(s)
         if self._partitioned(s) and row[L.PART_USED] * 2 > row[L.PART_MASK]:
             parts[s] *= 2
         if caps[s] != row[L.CAP] or parts[s] != (row[L.PART_MASK] + 1 if self._partitioned(s) else 0):
             self._layout(caps, parts, self, list(range(len(caps))))
+
+    def admit(self, s: int, rows: int) -> None:
+        """Refuse rows whose ids would not fit 32 bits."""
+        if self.S[s, L.KIND] == L.RING and self.S[s, L.NEXT] + rows > 2 * self.most - 1:
+            raise self._too_many(s)
+
+    def _too_many(self, s: int) -> DataError:
+        what, without = ("window", "") if s < self.leaves else ("inner state", ", take a plan without that state")
+        return DataError(
+            f"the {what} {self.program.stores[s].name} would hold more than {self.most:,} rows\n"
+            f"  make windows shorter{without}, or split the join into cells on Spark"
+        )
 
     def sweep_states(self) -> None:
         """Take the dead entries out of every state, so that counts are of live ones."""
@@ -193,6 +217,11 @@ class State:
                     self.records(k).view(np.int32)[: row[L.NEXT], j] -= np.int32(by)
 
     @property
+    def tuples(self) -> int:
+        """Tuples in all windows and entries stored in all states."""
+        return sum(self.live(s) for s in range(len(self.S)))
+
+    @property
     def bytes(self) -> int:
         return int(self.m.nbytes)
 
@@ -210,17 +239,17 @@ class State:
         for s, cap in enumerate(caps):
             row = self.S[s]
             begin = at
-            row[L.CAP], row[L.MASK], row[L.ROWS_AT] = cap, cap - 1, at
+            row[L.CAP], row[L.MASK], row[L.ROWS_AT] = cap, -1 if row[L.KIND] == L.STATE else cap - 1, at
             at += cap * int(row[L.STRIDE])
             if row[L.KIND] == L.POOL:
                 row[L.PART_AT], row[L.PART_MASK] = at, parts[s] - 1
                 at += 4 * parts[s]
             for index in self.I[row[L.INDEX_FROM] : row[L.INDEX_TO]]:
                 if not index[L.ORDERED]:
-                    buckets = cap if index[L.NKEYS] else 2
+                    bits = (cap - 1).bit_length() if index[L.NKEYS] else 0
                     index[L.HEADS_AT] = 2 * at
-                    at += buckets // 2
-                    index[L.BUCKETS], index[L.SHIFT] = (cap - 1, 65 - cap.bit_length()) if index[L.NKEYS] else (0, 63)
+                    index[L.BUCKETS], index[L.SHIFT] = (1 << bits) - 1, min(64 - bits, 63)
+                    at += max(1 << bits >> 1, 1)
             row[L.WORDS] = at - begin
         self.m = self.allocate(at)
         self.h = self.m.view(np.int32)
@@ -272,10 +301,10 @@ def pipelines(program: Program, S: Any) -> Pipelines:
         if not pipeline:
             return -1
         first = len(ops)
-        ops.extend(_op(op, S, checks) for op in pipeline)
+        ops.extend(_op(op, S, checks, _members(program, op)) for op in pipeline)
         for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
             if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
-                here[L.SIMPLE] = 2
+                here[L.SIMPLE] += 1
         return first
 
     arrive = [add(p) for p in program.arrive]
@@ -293,7 +322,11 @@ def pipelines(program: Program, S: Any) -> Pipelines:
 _CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
 
 
-def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
+def _members(program: Program, op: Op) -> tuple[int, ...]:
+    return program.stores[op.store].leaves if isinstance(op, Probe) else ()
+
+
+def _op(op: Op, S: Any, checks: list[list[int]], members: tuple[int, ...]) -> list[int]:
     def place(source: Source) -> list[int]:
         return [source[0], int(S[source[0], L.COL0]) + source[1]]
 
@@ -311,7 +344,9 @@ def _op(op: Op, S: Any, checks: list[list[int]]) -> list[int]:
         row[L.CHECK_FROM] = len(checks)
         checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
         row[L.CHECK_TO] = len(checks)
-        row[L.SIMPLE] = len(op.key) == 1 and not op.checks and S[op.store, L.KIND] != L.STATE
+        if len(op.key) == 1 and not op.checks:
+            over_rings = bool((S[list(members), L.KIND] == L.RING).all())
+            row[L.SIMPLE] = 1 if S[op.store, L.KIND] != L.STATE else 3 if over_rings else 0
     elif isinstance(op, Keep):
         row[L.CODE], row[L.TARGET] = L.STORE, op.store
     else:
