@@ -1,4 +1,4 @@
-"""Counting: a query run in the engine, second by second, with what was done and how long it took.
+"""Counting: a query run in the engine, with what was done and how long it took.
 
 Two measures of CPU: what the engine counted (probes, matches, inserts, deletes) at a paper's prices, and CPU time of the thread.
 """
@@ -35,8 +35,8 @@ class Counting(Engine):
 
 
 @dataclass(frozen=True)
-class Second:
-    """What happened in one step of event time; `tuples` are held at its end, `cpu_s` is CPU time of the thread."""
+class Done:
+    """What happened in a span of event time; `tuples` are held at its end, `cpu_s` is CPU time of the thread."""
 
     at: float
     probes: int
@@ -53,18 +53,9 @@ class Second:
         return done + costs.insert * self.inserts + costs.delete * self.expiries
 
 
-def second_by_second(
-    text: str, tables: Mapping[str, pa.Table], plan: Plan, seconds: float, step: float = 1.0
-) -> Iterator[Second]:
-    """Run the query in steps of event time; results are counted only, states are swept after each step (not timed)."""
-    engine = Counting(Batches(parse(text), dict(tables)).bound, plan)
-    for at in range(round(seconds / step)):
-        yield _step(engine, between(tables, at * step, (at + 1) * step), (at + 1) * step)
-
-
 def steady(
     text: str, tables: Mapping[str, pa.Table], plan: Plan, warm_s: float, seconds: float, gather: bool = True
-) -> Second:
+) -> Done:
     """One step after a warm-up in which windows fill; `gather`: results are made, as a user has them."""
     bound = Batches(parse(text), dict(tables)).bound
     engine = Engine(bound, plan) if gather else Counting(bound, plan)
@@ -72,7 +63,7 @@ def steady(
     return _step(engine, between(tables, warm_s, warm_s + seconds), warm_s + seconds)
 
 
-def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Second:
+def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Done:
     before: dict[str, Any] = engine.metrics()
     began = time.thread_time()
     for _ in engine.feed(given):
@@ -81,4 +72,4 @@ def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Second:
     engine.state.sweep_states()
     now: dict[str, Any] = engine.metrics()
     probes, matches, inserts, expiries, results = (int(now[n] - before[n]) for n in COUNTED)
-    return Second(at, probes, matches, inserts, expiries, results, int(now["state_tuples"]), took)
+    return Done(at, probes, matches, inserts, expiries, results, int(now["state_tuples"]), took)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from experiments.drawing import save
 from experiments.experiment import Config, Tables
 from experiments.qualified_plans.prediction import cpu_predicted
-from experiments.qualified_plans.sets import delivered, limits
+from experiments.qualified_plans.sets import limits
 from experiments.qualified_plans.settings import SEARCHES
 
 KINDS = {"mjoin": "#c44e52", "bjtree": "#4c72b0", "jtree": "#55a868"}
@@ -24,54 +24,58 @@ COLORS = {"jtree": "#8172b3", "pareto": "#ccb974", "selection": "#c44e52", "remo
 
 
 def figures(config: Config, tables: Tables, folder: Path) -> Iterator[Path]:
-    yield _sets(config, tables, folder / "figure_7_8.png")
+    yield _sets(config, tables, "table 3", folder / "figure_7_8.png")
+    yield _sets(config, tables, "here", folder / "figure_7_8_here.png")
     yield _searches(tables, folder / "figure_13.png")
     yield _distribution(tables, folder / "figure_14.png")
     yield _predicted(tables, folder / "predicted.png")
 
 
-def _sets(config: Config, tables: Tables, path: Path) -> Path:
+def _sets(config: Config, tables: Tables, view: str, path: Path) -> Path:
+    """Results, tuples held and tuples waiting over time: mean and range of the seeds."""
     names = list(config["sets"])
-    figure = Figure(figsize=(11.5, 2.5 * len(names)), layout="constrained")
+    figure = Figure(figsize=(11.5, 2.4 * len(names)), layout="constrained")
     grid = figure.subplots(len(names), 3, squeeze=False)
     for row, name in zip(grid, names, strict=True):
-        budget = limits(config, name, "budget")
+        rows = [r for r in tables["under_limit"] if str(r["set"]) == name and r["view"] == view]
         for kind, color in KINDS.items():
-            each = [r for r in tables["course"] if str(r["set"]) == name and r["kind"] == kind]
-            if not each:
-                continue
-            at = [r["second"] for r in each]
-            made = delivered(each, budget)
-            row[0].plot(at, made["results"], color=color, label=kind)
-            row[1].plot(at, [r["tuples"] for r in each], color=color)
-            shown = [
-                w if made["crashed"] is None or t < made["crashed"] else np.nan
-                for t, w in zip(at, made["waiting"], strict=True)
-            ]
-            row[2].plot(at, shown, color=color)
-            if made["crashed"]:
-                row[0].plot(made["crashed"], made["results"][at.index(made["crashed"])], "x", color=color, ms=9, mew=2)
-        row[1].axhline(budget.memory, color="0.3", ls="--", lw=0.9)
+            each = [r for r in rows if r["kind"] == kind]
+            for axes, column in zip(row, ("results", "tuples", "waiting"), strict=True) if each else ():
+                _course(axes, each, column, color, kind)
+        row[1].axhline(limits(config, name, "budget").memory, color="0.3", ls="--", lw=0.9)
         row[1].set_yscale("log")
         row[2].set_ylim(bottom=0, top=max(row[2].get_ylim()[1], 10))
-        row[0].set_ylabel(f"set {name}\nCPU {budget.cpu:g}, {budget.memory:,.0f} tuples")
+        cpu = float(np.mean([r["cpu"] for r in rows]))
+        row[0].set_ylabel(f"set {name}\nCPU {cpu:.3g}, {limits(config, name, 'budget').memory:,.0f} tuples")
         row[0].legend(fontsize=7)
         for axes in row:
             axes.grid(alpha=0.3)
             axes.tick_params(labelsize=8)
-    for axes, title in zip(
-        grid[0],
-        (
-            "results so far (x: out of memory)",
-            "tuples in states (dashed: budget)",
-            "tuples waiting (until out of memory)",
-        ),
-        strict=True,
-    ):
+    titles = (
+        "results so far (x: out of memory)",
+        "tuples held (dashed: budget; x: beyond it)",
+        "tuples waiting (until out of memory)",
+    )
+    for axes, title in zip(grid[0], titles, strict=True):
         axes.set_title(title, fontsize=10)
     for axes in grid[-1]:
-        axes.set_xlabel("seconds")
+        axes.set_xlabel("seconds of the streams")
     return save(figure, path, dpi=75)
+
+
+def _course(axes: Any, rows: list[dict[str, Any]], column: str, color: str, label: str) -> None:
+    """One line: the mean of the seeds, and their range; a cross where a run ended without memory."""
+    by_time: dict[float, list[float]] = {}
+    for r in rows:
+        stopped = r["stopped_s"]
+        if column == "results" or stopped == "" or r["at_s"] < stopped:
+            by_time.setdefault(r["at_s"], []).append(r[column])
+    at = sorted(by_time)
+    axes.plot(at, [np.mean(by_time[t]) for t in at], color=color, label=label)
+    axes.fill_between(at, [min(by_time[t]) for t in at], [max(by_time[t]) for t in at], color=color, alpha=0.2, lw=0)
+    if column != "waiting":
+        for r in {r["seed"]: r for r in rows if r["stopped_s"] != ""}.values():
+            axes.plot(r["stopped_s"], r[column], "x", color=color, ms=7, mew=1.5)
 
 
 def _searches(tables: Tables, path: Path) -> Path:

@@ -1,21 +1,15 @@
-"""The four experiment sets of Section 4, executed.
+"""The four experiment sets of Section 4: their plans, and what each takes in the steady state, executed.
 
-CPU is measured twice: what the engine counted (matches, inserts, deletes), priced with Table 3, and CPU time of the thread here.
-The paper's machine took the former; ours is some hundred times faster. The budget is kept or not by the former. What a machine
-with that CPU would have delivered follows from the counts of each second: work is done in order of arrival, as much a second as
-the budget allows; what is left waits, and a plan that needs more memory than there is stops.
-
-sets: rates in the steady state, for each seed. course: second by second, for the first seed (Figures 7 and 8).
+CPU is measured twice: what the engine counted (matches, inserts, deletes), priced with Table 3, and CPU time of the thread here. The
+paper's machine took the former; ours is some hundred times faster. What a plan delivers under a limit of either is in
+under_limit.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
-from experiments.counting import Second, second_by_second, steady
+from experiments.counting import steady
 from experiments.experiment import Config, Part, Row, Setting, one_by_one
 from experiments.streams import query, streams
 from watersmeet.model.plan import Plan
@@ -95,38 +89,4 @@ def one_set(config: Config, setting: Setting) -> list[Row]:
     ]  # fmt: skip
 
 
-def course_settings(config: Config) -> Iterator[Setting]:
-    for name in config["sets"]:
-        for kind in shapes(config, name):
-            yield {"set": name, "kind": kind, "seed": config["seeds"][0]}
-
-
-def course(config: Config, setting: Setting) -> list[Row]:
-    one = config["sets"][setting["set"]]
-    plan, _ = plan_of(config, setting["set"], setting["kind"])
-    tables = streams(one["rate"], edges(one), one["seconds"], setting["seed"])
-    each = list(second_by_second(text_of(one), tables, plan, one["seconds"]))
-    arrived = [sum(one["rate"].values())] * len(each)
-    return [
-        {"second": s.at, "work": s.work(prices(config)), "results": s.results, "tuples": s.tuples, "arrived": a}
-        for s, a in zip(each, arrived, strict=True)
-    ]
-
-
-def delivered(rows: list[dict[str, Any]], budget: Limits) -> dict[str, Any]:
-    """What a machine with this CPU and memory delivers: by second, results so far, tuples waiting; and when it ran out of memory."""
-    work, results, arrived = (np.cumsum([0.0, *(r[name] for r in rows)]) for name in ("work", "results", "arrived"))
-    done, made, waiting, crashed = 0.0, [], [], None
-    for at, row in enumerate(rows, 1):
-        if crashed is None and row["tuples"] > budget.memory:
-            crashed = row["second"]
-        if crashed is None:
-            done = min(work[at], done + budget.cpu)
-        made.append(float(np.interp(done, work, results)))
-        waiting.append(float(arrived[at] - np.interp(done, work, arrived)))
-    return {"results": made, "waiting": waiting, "crashed": crashed}
-
-
 SETS = Part("sets", set_settings, one_by_one(one_set))
-COURSE = Part("course", course_settings, one_by_one(course))
-__all__ = ["COURSE", "SETS", "Second", "delivered", "limits", "plan_of", "prices", "problem", "shapes"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from watersmeet.errors import QueryError
 
@@ -60,8 +61,9 @@ class Statistics:
     def __post_init__(self) -> None:
         for name in ("rate", "distinct", "table_rows", "window_tuples", "row_bytes"):
             for key, value in getattr(self, name).items():
-                if not (isfinite(value) and value >= 0):
-                    raise QueryError(f"statistics: {name} of {_named(key)} is {value}; it must be zero or more")
+                if not (_is_number(value) and value >= 0):
+                    least = "above 0" if name == "rate" else "zero or more"
+                    raise QueryError(f"statistics: {name} of {_named(key)} is {value}; it must be a number, {least}")
         for key, value in self.rate.items():
             if value == 0:
                 raise QueryError(
@@ -70,8 +72,11 @@ class Statistics:
                 )
         for name in ("selectivity", "selection"):
             for key, value in getattr(self, name).items():
-                if not (isfinite(value) and 0 <= value <= 1):
+                if not (_is_number(value) and 0 <= value <= 1):
                     raise QueryError(f"statistics: {name} of {_named(key)} is {value}; it must be 0 to 1")
+        for key, values in self.heavy.items():
+            if not all(_is_number(part) and 0 < part <= 1 for _, part in values):
+                raise QueryError(f"statistics: heavy values of {_named(key)}: a part of its rows is above 0, at most 1")
         for key in self.selectivity:
             if key[0] == key[1]:
                 raise QueryError(f"statistics: selectivity needs pairs of two streams, not {key!r}")
@@ -106,15 +111,25 @@ class Statistics:
             raise QueryError(f"can't read statistics from {path}: {e.strerror}") from None
         except json.JSONDecodeError as e:
             raise QueryError(f"statistics file {path} is not JSON: {e}") from None
+        if not isinstance(read, dict) or not all(isinstance(v, dict) for v in read.values()):
+            raise QueryError(f"statistics file {path} is not an object of objects", hint='such as {"rate": {"A": 10}}')
         unknown = set(read) - set(_MAPPINGS) - {"costs"}
         if unknown:
             raise QueryError(f"statistics file {path} has unknown entries: {', '.join(sorted(unknown))}")
-        made: dict[str, dict[object, object]] = {}
+        made: dict[str, Any] = {}
         for name in _MAPPINGS:
             values = read.get(name, {})
+            wrong = [k for k in values if name in _PAIRS and "." not in k]
+            if wrong:
+                what = "two streams" if name == "selectivity" else "a stream and its column"
+                raise QueryError(f"statistics file {path}: {name} of '{wrong[0]}'", hint=f"name {what}: 'A.B'")
             made[name] = {(tuple(k.split(".", 1)) if name in _PAIRS else k): v for k, v in values.items()}
-        made["heavy"] = {k: tuple((str(a), float(b)) for a, b in v) for k, v in made["heavy"].items()}  # type: ignore[attr-defined]
-        return cls(**made, costs=Costs(**read.get("costs", {})))  # type: ignore[arg-type]
+        try:
+            made["heavy"] = {k: tuple((str(a), float(b)) for a, b in v) for k, v in made["heavy"].items()}
+            costs = Costs(**read.get("costs", {}))
+        except (TypeError, ValueError) as e:
+            raise QueryError(f"statistics file {path}: {e}", hint="costs: probe, match, insert, delete") from None
+        return cls(**made, costs=costs)
 
 
 _MAPPINGS = ("rate", "selectivity", "distinct", "selection", "table_rows", "window_tuples", "row_bytes", "heavy")
@@ -123,3 +138,7 @@ _PAIRS = ("selectivity", "distinct", "heavy")
 
 def _named(key: object) -> str:
     return "-".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -13,6 +13,7 @@ from watersmeet.optimize.cells import copies
 from watersmeet.optimize.choose import Decision, decide
 from watersmeet.optimize.cost import Limits, Part
 from watersmeet.optimize.pareto import Candidate
+from watersmeet.optimize.response import response_time
 
 ALWAYS = (
     "rates are steady averages; bursts need head room",
@@ -95,8 +96,18 @@ def _headline(d: Decision) -> str:
     lines.append(f"  memory  {_use(bill.memory, d.limits.memory, d.problem.unit, d)}")
     if d.problem.unit != "tuples":
         lines.append(f"          {number(bill.memory_tuples)} tuples")
-    lines.append(f"  output  {number(bill.output_rate)} results/s")
+    lines.append(f"  output  {number(bill.output_rate)} results/s{_response(d)}")
     return "\n".join(lines)
+
+
+def _response(d: Decision) -> str:
+    """How long results take, where it is said how much CPU there is."""
+    if d.budget is None or d.budget.cpu is None or d.root is None or not d.thinned.rates.output:
+        return ""
+    takes = response_time(d.thinned, d.root, d.budget.cpu)
+    if takes == inf:
+        return ", ever later: the plan does not keep up"
+    return f", each {duration(takes)} after its last tuple on average (without batching)"
 
 
 def _use(used: float, limit: float, unit: str, d: Decision) -> str:
@@ -184,7 +195,7 @@ def _others(d: Decision) -> str:
         plans.pop(d.chosen.shape, None)
     fitting = [p for p in plans.values() if d.limits.allow(p.cpu, p.memory)]
     fitting.sort(key=lambda p: p.memory if d.policy == "least_memory" else p.cpu)
-    misses = [p for p in d.nearest if p.shape in plans]
+    misses = [plans[p.shape] for p in d.nearest if p.shape in plans]
     always = [
         p for p in plans.values() if names[p.shape] in ("mjoin", "binary tree") and p not in misses + fitting[:SHOWN]
     ]
@@ -263,6 +274,18 @@ def amount(value: float, unit: str) -> str:
         if value >= size:
             return f"{number(value / size)} {name}"
     return f"{number(value)} B"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> duration(0.00142857), duration(2.5), duration(3.4e-7)
+    ('1.429 ms', '2.5 s', '0.34 µs')
+    """
+    for name, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number(seconds / size)} {name}"
+    return f"{number(seconds / 1e-6)} µs"
 
 
 __all__ = ["explain_decision", "explain_plan", "refusal"]

@@ -54,6 +54,10 @@ def state_problem(bound: BoundQuery, stats: Statistics | None = None, budget: Bu
         unit="bytes" if in_bytes else "tuples",
     )
     _say_products(problem, said)
+    if not problem.rates.output:
+        said.append(
+            "by these statistics the query has no results: a selectivity or selection is 0, so plans hardly differ"
+        )
     return Stated(problem, tuple(said), _dimensions(bound, graph, stats))
 
 
@@ -109,7 +113,6 @@ def _stream(
     passed = stats.selected(alias)
     if bound.selections.get(alias) and alias not in stats.selection:
         said.append(f"selection of {alias}: all its tuples pass the predicates on it")
-    width = row_bytes(source, stats, said) if in_bytes else 0.0
     memory_matters = budget is not None and (budget.memory_tuples is not None or in_bytes)
 
     def unknown(what: str, hint: str, value: float, text: str) -> float:
@@ -126,6 +129,7 @@ def _stream(
                 f"the number of rows of table '{alias}'", f'table_rows={{"{alias}": ...}}', DEFAULT_TABLE_ROWS,
                 f"table {alias} has {DEFAULT_TABLE_ROWS} rows",
             )  # fmt: skip
+        width = row_bytes(bound, source, stats, rows * passed, said) if in_bytes else 0.0
         return Stream(alias, 0.0, rows * passed, expires=False, row_bytes=width)
     rate = rates[alias]
     if alias in stats.window_tuples:
@@ -152,6 +156,7 @@ def _stream(
             )  # fmt: skip
     if size == 0:
         raise QueryError(f"statistics: window_tuples of '{alias}' is 0: a window holds at least the tuple that arrives")
+    width = row_bytes(bound, source, stats, size * passed, said) if in_bytes else 0.0
     return Stream(alias, rate * passed, size * passed, expires=window.kind != "UNBOUNDED", row_bytes=width)
 
 

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 from watersmeet.errors import QueryError, nearest_name
 from watersmeet.model.statistics import Costs
+from watersmeet.optimize.widths import entry_bytes
 
 if TYPE_CHECKING:
     from watersmeet.optimize.rates import Rates
-
-ENTRY_BYTES = 24.0  # an entry of an inner state: its key and its index link
-MEMBER_BYTES = 4.0  # ... and a reference to each member
 
 
 @dataclass(frozen=True)
@@ -231,7 +229,8 @@ class Problem:
         if self.unit == "tuples":
             return 1.0
         if streams & (streams - 1):
-            return ENTRY_BYTES + MEMBER_BYTES * streams.bit_count()
+            keys = sum(1 for p in self.predicates if p.mask & streams and p.mask & ~streams)
+            return entry_bytes(streams.bit_count(), keys)
         return self.streams[streams.bit_length() - 1].row_bytes
 
     def thinned(self, keep: Iterable[float]) -> Problem:
