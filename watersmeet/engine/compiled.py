@@ -1,7 +1,9 @@
 """The compiler: `njit` with a cache on disk that is right.
 
-Numba's cache notices a change of the file that a function is in, but not of the functions it calls, so the cache folder is named
-after the content of all compiled files. It lies in WATERSMEET_CACHE, or the user's cache folder, or the system's temporary one.
+Numba's own cache notices a change of the file that a function is in, but not of the functions it calls, and takes the same file at
+another place for another one, so that each executor that unpacks the package would compile anew. Here the cache folder is named after the
+content of all compiled files, and nothing else counts. It lies in WATERSMEET_CACHE, or the user's cache folder, or the system's
+temporary one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numba
+from numba.core.caching import _CacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,12 +53,32 @@ def cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="watersmeet-"))
 
 
-numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
+FOLDER = cache_folder()
+
+
+class ByContent(_CacheLocator):
+    """Tells numba where a function is cached: in the folder that is named after the content of all of them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return str(FOLDER)
+
+    def get_source_stamp(self) -> str:
+        return FOLDER.name
+
+    def get_disambiguator(self) -> str:
+        return str(self.line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> ByContent:
+        return cls(py_func)
 
 
 def warm() -> bool:
     """Whether the kernel has been compiled before (else the first call compiles it)."""
-    return any(Path(numba.config.CACHE_DIR).rglob("kernel.run-*.nbi"))  # type: ignore[attr-defined]
+    return any(FOLDER.glob("kernel.run-*.nbi"))
 
 
 def announce() -> None:
@@ -82,13 +105,17 @@ class Words(Protocol):
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False}
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, **options: Any) -> F:
     """Compile a function that Python calls."""
-    made: F = numba.njit(**_OPTIONS)(function)
+    settings: Any = numba.config
+    other, settings.CACHE_LOCATOR_CLASSES = settings.CACHE_LOCATOR_CLASSES, f"{__name__}.{ByContent.__name__}"
+    try:
+        made: F = numba.njit(**_OPTIONS, **options)(function)
+    finally:
+        settings.CACHE_LOCATOR_CLASSES = other
     return made
 
 
 def inlined(function: F) -> F:
     """Compile a function that only compiled ones call, into each of them: a call would pass every array by value."""
-    made: F = numba.njit(**_OPTIONS, forceinline=True)(function)
-    return made
+    return compiled(function, forceinline=True)
