@@ -82,3 +82,15 @@ def test_conform_what_a_dead_executor_left_is_swept_away(tmp_path: Path, monkeyp
     monkeypatch.setattr(park, "_swept", False)
     park.sweep(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["alive"]
+
+
+def test_conform_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(park, "SHARED", tmp_path)
+    assert Park.of("query", 0) is not None
+    base = tmp_path / f"watersmeet-{os.getuid()}"
+    base.chmod(0o770)
+    assert Park.of("query", 0) is None
+    base.rename(tmp_path / "elsewhere")
+    base.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").chmod(0o700)
+    assert Park.of("query", 0) is None

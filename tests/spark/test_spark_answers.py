@@ -8,7 +8,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.script import Script
 from watersmeet.engine.batches import Batches
@@ -60,6 +60,31 @@ def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: in
 @pytest.mark.parametrize(("seed", "cells"), [(52, 3), (22, 2), (25, 8), (26, 1)])
 def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, cells: int) -> None:
     _check(spark, tmp_path, seed, cells, 2)
+
+
+def test_spark_batches_that_are_looked_at_more_than_once(spark: SparkSession, tmp_path: Path) -> None:
+    """In foreachBatch: a look that does not read all rows, then two whole actions, then half a look again."""
+    case = random_case(22)
+    script = _script(spark, tmp_path, case, cells=2)
+
+    def write(frame: DataFrame, batch: int) -> None:
+        if not frame.isEmpty():
+            frame.write.mode("overwrite").parquet(str(tmp_path / "out" / f"batch={batch}"))
+        frame.count()
+        frame.head(1)
+
+    for batch in _merged(case.batches, 3):
+        script.add(batch)
+        writer = (
+            script.frame().writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(write)
+        )
+        script.running = writer.start()
+        script.run().stop()
+    script.running = writer.start()
+    script.flush().stop()
+    found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow().cast(case.expected.schema)
+    assert (wrong := same_rows(found, case.expected)) is None, f"{wrong}\n{case}"
+    assert case.expected.num_rows
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import watersmeet as wm
 from tests.spark.script import Script
-from watersmeet.spark.run import plain_error
+from watersmeet.spark.plain import plain_error
 from watersmeet.testing import same_rows
 
 pytestmark = pytest.mark.spark
@@ -80,10 +80,43 @@ def test_spark_refuses_the_checkpoint_of_another_query(spark: SparkSession, tmp_
     script.query = QUERY.replace("R [RANGE 10", "R [RANGE 20")
     told = refused(script)
     assert "belongs to another query" in told and "query: was SELECT" in told and "20 SECONDS" in told
-    script.query, script.tables = QUERY, {"items": items.slice(0, 1)}
+    script.query, script.options["cells"] = QUERY, 3
+    assert "made with another number of cells, pass that number (cells=)" in refused(script)
+    script.options["cells"], script.tables = 2, {"items": items.slice(0, 1)}
     assert "table items: was 2 rows" in (told := refused(script)) and "refresh_tables=True" in told
     script.options["refresh_tables"] = True
     script.start().run().flush().stop()
     both = {"R": rows(1, 2, 3), "S": rows(1, 2, 3), "items": items}
     expected = wm.oracle(QUERY, both)
+    assert (wrong := same_rows(script.answer(expected.schema), expected)) is None, wrong
+
+
+def test_spark_stops_when_too_many_rows_wait_and_goes_on_with_a_higher_limit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = pa.schema([("a", pa.int64()), ("ts", UTC)])
+
+    def rows(*times: int) -> pa.Table:
+        return pa.table({"a": [t % 3 for t in times], "ts": pa.array([t * 1_000_000 for t in times], UTC)})
+
+    text = "SELECT R.a, R.ts AS r, S.ts AS s FROM R [RANGE 5 SECONDS], S [RANGE 5 SECONDS] WHERE R.a = S.a"
+    script = Script(spark, tmp_path, text, {"R": schema, "S": schema}, cells=2)
+    spark.conf.set("spark.watersmeet.waitingBytes", "1000")
+    try:
+        script.start().add({"R": rows(*range(20)), "S": rows(*range(10))}).run()
+        assert 0 < script.metrics[-1]["waiting_bytes"] <= 1000
+        script.add({"R": rows(*range(20, 400))})
+        with pytest.raises(PySparkException) as caught:
+            script.run()
+        told = str(plain_error(caught.value))
+        assert (
+            "wait in a cell for stream 'S', more than the 1 KB allowed: it has come as far as 1970-01-01 00:00:09"
+            in told
+        )
+        assert "'R' 1970-01-01 00:06:39" in told and "spark.watersmeet.waitingBytes" in told and "IDLE" in told
+    finally:
+        spark.conf.unset("spark.watersmeet.waitingBytes")
+        script.stop()
+    script.start().run().add({"S": rows(*range(10, 400))}).run().flush().stop()
+    expected = wm.oracle(text, {"R": rows(*range(400)), "S": rows(*range(400))})
     assert (wrong := same_rows(script.answer(expected.schema), expected)) is None, wrong

@@ -44,6 +44,10 @@ app = typer.Typer(
 Job = Annotated[Path, typer.Argument(metavar="JOB.sql", help="a job file: CREATE STREAM ...; SELECT ...;")]
 Jobs = Annotated[list[Path], typer.Argument(metavar="JOB.sql...", help="one or more job files")]
 
+Conf = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="Spark: a setting of the session, spark....")
+]
+
 
 @app.command()
 def run(
@@ -61,9 +65,13 @@ def run(
     checkpoint: Annotated[
         str | None, typer.Option(help="Spark: where to keep state (INTO's path + .checkpoint)")
     ] = None,
-    trigger: Annotated[str | None, typer.Option(help="Spark: go on for ever, a batch each '10 seconds'")] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(help="Spark: '10 seconds' (a batch each, for ever), or available-now (no flush at the end)"),
+    ] = None,
     cells: Annotated[int | None, typer.Option(min=1, help="Spark: into how many parts the join is split")] = None,
     stats: Annotated[Path | None, typer.Option(help="Spark: statistics to plan with (watersmeet learn)")] = None,
+    conf: Conf = None,
 ) -> None:
     """Run a job file in this process, show the first results, and write all of them where INTO says; or on Spark (--master)."""
     if master is not None:
@@ -71,7 +79,7 @@ def run(
 
         run_on_spark(
             job, master=master, into=into, inputs=inputs or [], plan=plan, checkpoint=checkpoint, trigger=trigger,
-            cells=cells, stats=stats,
+            cells=cells, stats=stats, conf=conf or [], overwrite=overwrite,
         )  # fmt: skip
         return
     from watersmeet.cli.run import run_job
@@ -104,11 +112,12 @@ def learn(
     job: Job,
     out: Annotated[Path, typer.Option(help="file for the statistics")] = Path("statistics.json"),
     master: Annotated[str, typer.Option(help="the Spark to use")] = "local[*]",
+    conf: Conf = None,
 ) -> None:
     """Measure rates, selectivities, distinct and heavy keys of a job's data with Spark; explain and run take the file."""
     from watersmeet.cli.learn import learn_job
 
-    learn_job(job, out, master)
+    learn_job(job, out, master, conf or [])
 
 
 @app.command()

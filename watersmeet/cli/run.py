@@ -62,7 +62,7 @@ def execute(
         with show.busy("reading"):
             tables = {d.name: _read(d, inputs.get(d.name)) for d in job.sources()}
         read = time.perf_counter()
-        _start_engine()
+        start_engine()
         started = time.perf_counter()
         sink = _Sink(rows, writer)
         bar = stack.enter_context(show.progress())
@@ -79,7 +79,7 @@ def execute(
     return Outcome(first, result.metrics, str(result.plan.bare), *seconds, files, size_bytes)
 
 
-def _start_engine() -> None:
+def start_engine() -> None:
     """Load the compiled kernel (the first time on a machine: compile it) by a join of nothing, so that it is not timed."""
     from watersmeet import api
 

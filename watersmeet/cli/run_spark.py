@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,21 @@ _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "js
 
 def run_on_spark(
     path: Path, *, master: str, into: str | None, inputs: list[str], plan: str, checkpoint: str | None, trigger: str | None,
-    cells: int | None, stats: Path | None,
+    cells: int | None, stats: Path | None, conf: Sequence[str] = (), overwrite: bool = False,
 ) -> None:  # fmt: skip
     """Run until the end of bounded inputs, or until Ctrl-C; each batch is told of as it is done."""
     job = Job.load(path)
+    if overwrite:
+        raise DataError(
+            "--overwrite: on Spark a job goes on from its checkpoint\n  to start anew remove its output and its checkpoint"
+        )
     where = job.query.into if into is None else Location(into, _FORMATS.get(Path(into).suffix, "parquet"))
     if where is None:
         raise DataError(
             "the job names no INTO: where should Spark write the results?\n  add INTO 'folder' FORMAT parquet, or --into"
         )
     try:
-        from watersmeet.spark.run import SparkJob
-        from watersmeet.spark.session import session
+        from watersmeet.spark.run import SparkJob, open_session
     except ImportError as e:
         raise DataError(f"{e.name} is not installed\n  pip install 'watersmeet[spark]'") from None
     work = SparkJob(
@@ -38,19 +42,32 @@ def run_on_spark(
         named_inputs(inputs, job), plan if plan in ("auto", "mjoin", "xjoin") else Plan.parse(plan),
         Statistics.load(stats) if stats else None, cells,
     )  # fmt: skip
-    with show.busy("starting Spark"):
-        spark = session(master, f"watersmeet {path.name}", **{"spark.log.level": "OFF", "spark.ui.enabled": "false"})
+    work.check()
     totals = {"rows": 0, "results": 0, "late": 0}
-    try:
-        work.run(spark, lambda batch: _tell(batch, totals))
-    except KeyboardInterrupt:
-        show.facts((("stopped", f"nothing is lost: the same command goes on from {work.checkpoint}"),))
-        return
-    finally:
-        spark.stop()
+    with ExitStack() as stack:
+        with show.busy("starting Spark"):
+            spark = stack.enter_context(open_session(master, f"watersmeet {path.name}", settings(conf)))
+        try:
+            work.run(spark, lambda batch: _tell(batch, totals))
+        except KeyboardInterrupt:
+            show.facts((("stopped", f"nothing is lost: the same command goes on from {work.checkpoint}"),))
+            if not work.bounded:  # there is no other way to end it
+                return
+            raise
     made = [("rows in", show.count(totals["rows"])), ("results", show.count(totals["results"]))]
     made += [("late", show.count(totals["late"]))] if totals["late"] else []
     show.facts([*made, ("written to", where.path), ("checkpoint", work.checkpoint)])
+
+
+def settings(conf: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` options as settings of the session, besides ours."""
+    made = {"spark.log.level": "OFF", "spark.ui.enabled": "false"}
+    for pair in conf:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise DataError(f"--conf {pair}: expected NAME=VALUE, for example --conf spark.driver.memory=4g")
+        made[name] = value
+    return made
 
 
 def _tell(batch: Mapping[str, Any], totals: dict[str, int]) -> None:
@@ -61,5 +78,6 @@ def _tell(batch: Mapping[str, Any], totals: dict[str, int]) -> None:
     show.err.print(
         f"batch {batch['batch']}: {show.count(batch['rows'])} rows in {batch['seconds']:.2f} s ({show.rate(speed)}), "
         f"{show.count(batch.get('results', 0))} results{late}; {show.count(batch.get('window_rows', 0))} rows in windows, "
-        f"{show.count(batch.get('waiting_rows', 0))} waiting"
+        f"{show.count(batch.get('waiting_rows', 0))} waiting",
+        soft_wrap=True,
     )

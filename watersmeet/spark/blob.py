@@ -35,9 +35,13 @@ def encode_table(table: pa.Table, compress: bool = True) -> bytes:
     sink = pa.BufferOutputStream()
     options = _OPTIONS if compress and table.nbytes > _SMALL else _PLAIN
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table.combine_chunks())
+        writer.write_table(table if _in_one_piece(table) else table.combine_chunks())
     made: bytes = sink.getvalue().to_pybytes()
     return made
+
+
+def _in_one_piece(table: pa.Table) -> bool:
+    return all(column.num_chunks == 1 for column in table.columns)
 
 
 def decode_table(data: Any) -> pa.Table:

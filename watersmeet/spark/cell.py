@@ -26,6 +26,7 @@ from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
 from watersmeet.spark.park import Park
 from watersmeet.spark.spec import EFFECTIVE, LATE_COLUMNS, METRICS, CellSpec
+from watersmeet.spark.waiting import check_waiting
 
 
 class Cell:
@@ -58,6 +59,7 @@ class Cell:
         for k, table in fresh.items():
             self.waiting[k].append(table)
         released = self._release(ended)
+        check_waiting(self.clock, [t for tables in self.waiting.values() for t in tables], self.spec.waiting_bytes)
         rows_in = sum(t.num_rows for t in released.values())
         results = 0
         for made in self.engine.feed(released, self.clock.watermark - 1):
@@ -83,7 +85,7 @@ class Cell:
 
     def _take_in(self, parcels: Iterable[Parcel]) -> tuple[bool, dict[int, list[pa.Table]]]:
         """Read all parcels: marks go to the clock, rows are given back by position in FROM."""
-        floor = self.clock.highest
+        floor = self.clock.watermark
         ended = False
         came: dict[int, list[pa.Table]] = {k: [] for k, s in enumerate(self.sources) if not s.static}
         for _, k, kind, low, high, rows in parcels:
@@ -98,10 +100,12 @@ class Cell:
                 came[k] = [self._effective(k, t, floor) for t in tables]
             time = self.sources[k].timestamp
             came[k].sort(key=lambda t: t.column(time)[0].value)  # mostly in order then, whatever the order of arrival
+            came[k] = [pa.concat_tables(came[k]).combine_chunks()] if came[k] else []
         return ended, came
 
     def _effective(self, k: int, table: pa.Table, floor: int) -> pa.Table:
-        """With order="arrival" a row that is behind counts as having come at the highest time of the batches before."""
+        """With order="arrival" a row that is behind counts as having come just after the highest time of the batches before: after, and
+        not at it, because rows of one time are in the order of their columns, and a cell that is built anew must find them as they came."""
         ts = np.maximum(timestamps(table, self.spec.times[self.sources[k].alias]), floor)
         return table.append_column(EFFECTIVE, pa.array(ts).cast(pa.timestamp("us", tz="UTC")))
 
@@ -131,7 +135,9 @@ class Cell:
 
     def _release(self, ended: bool) -> dict[str, pa.Table]:
         """Rows by alias that may be processed now, in order."""
-        if self.spec.order == "arrival" or ended:
+        if self.spec.order == "arrival":
+            self.clock.watermark = max(self.clock.watermark, self.clock.highest) + 1
+        elif ended:
             if self.clock.highest > NEVER:
                 self.clock.watermark = max(self.clock.watermark, self.clock.highest + 1)
         else:

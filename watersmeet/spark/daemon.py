@@ -6,6 +6,34 @@ Each worker then starts with Arrow, the compiled kernel and this package in memo
 from __future__ import annotations
 
 import gc
+import signal
+import sys
+from contextlib import suppress
+from importlib.machinery import PathFinder
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from watersmeet.errors import WatersmeetError
+
+
+def prefer_installed() -> None:
+    """Take PySpark from where it is installed, if the same version is, instead of from the archives that Spark puts on the path: those are
+    compiled anew at each start, and each task looks through them again."""
+    archives = [p for p in sys.path if Path(p).name == "pyspark.zip" or Path(p).match("py4j-*.zip")]
+    rest = [p for p in sys.path if p not in archives]
+    pyspark, py4j = PathFinder.find_spec("pyspark", rest), PathFinder.find_spec("py4j", rest)
+    shipped = [p for p in archives if Path(p).name == "pyspark.zip"]
+    if pyspark is None or pyspark.origin is None or py4j is None or len(archives) != 2 or len(shipped) != 1:
+        return
+    try:
+        with ZipFile(shipped[0]) as archive:
+            same = archive.read("pyspark/version.py") == Path(pyspark.origin).with_name("version.py").read_bytes()
+    except (OSError, KeyError, BadZipFile):
+        return
+    if same:
+        sys.path[:] = rest
+        for path in archives:
+            sys.path_importer_cache.pop(path, None)
 
 
 def warm() -> None:
@@ -37,7 +65,13 @@ def warm() -> None:
 
 
 if __name__ == "__main__":
-    warm()
+    # Ctrl-C goes to all processes of a terminal. It is the driver's: that stops the query, and with it the workers.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    prefer_installed()
+    with suppress(
+        ImportError, WatersmeetError
+    ):  # the worker that needs what is missing says so, where the user sees it
+        warm()
     gc.collect()
     gc.freeze()
     from pyspark.daemon import manager

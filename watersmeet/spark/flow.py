@@ -13,6 +13,7 @@ from watersmeet.model.plan import Plan
 from watersmeet.spark.pack import Branch, Pack
 from watersmeet.spark.route import Route
 from watersmeet.spark.spec import CellSpec, check_names, counted, sent_columns
+from watersmeet.spark.waiting import WAITING_BYTES
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,14 @@ class Flow:
         late: bool = False,
         order: str = "event",
         refresh_tables: bool = False,
+        waiting_bytes: int = WAITING_BYTES,
     ) -> Flow:
         """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do."""
         check_names(bound, late)
         route = Route.of(bound, cells, rates)
-        spec = CellSpec.of(bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables)
+        spec = CellSpec.of(
+            bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables, waiting_bytes=waiting_bytes
+        )  # fmt: skip
         streams = dict.fromkeys(s.stream for s in bound.sources if not s.static)
         return cls(tuple(_inlet(bound, route, name, late, in_spark) for name in streams), spec)
 

@@ -23,7 +23,7 @@ def cell(spec: CellSpec, number: int) -> Iterator[Cell]:
     for other in [k for k in _cells if k[0] != key[0]]:
         del _cells[other]
     found = _cells.pop(key, None)
-    if found is None or found.spec.fingerprint != spec.fingerprint or found.spec.plan != spec.plan:
+    if found is None or found.spec != spec:
         found = Cell(spec, number)
     park = Park.of(*key)
     found.park = park if park is not None and park.enter() else None

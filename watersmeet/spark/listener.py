@@ -1,10 +1,13 @@
-"""Metrics of cells on their way to the driver: each cell adds one row of them to its output, which Spark adds up as it passes.
+"""Metrics of cells on their way to the driver: each cell adds one row of them to its output, which Spark collects as it passes.
 
-They come with the progress of the query: `query.lastProgress.observedMetrics["watersmeet"]`.
+They come with the progress of the query, `query.lastProgress.observedMetrics["watersmeet"]`, as one JSON text for each cell;
+`metrics_of(query.lastProgress)` adds them up. Every result passes here, so there is one aggregate only, and a cheap one: a sum for
+each metric cost more than all else that Spark does with a result.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,24 +16,25 @@ from pyspark.sql import functions as F
 from watersmeet.spark.spec import METRICS
 
 NAME = "watersmeet"
-SUMMED = (
-    "rows_in", "results", "late", "rebuilt", "waiting_rows", "waiting_bytes", "window_rows", "memory_bytes", "stored_rows",
-    "stored_bytes", "chunks",
-)  # fmt: skip
-LARGEST = ("batch_us", "watermark_us")
+LARGEST = ("batch_us", "watermark_us")  # the other metrics are summed
 
 
 def observed(frame: DataFrame) -> DataFrame:
-    """The same rows; the metrics among them are added up for the listener."""
+    """The same rows; the metrics among them are collected for the listener."""
+    return frame.observe(NAME, F.collect_list(METRICS).alias("cells"))
 
-    def value(name: str) -> Any:
-        return F.get_json_object(F.col(METRICS), f"$.{name}").cast("bigint")
 
-    made = [F.sum(value(n)).alias(n) for n in SUMMED] + [F.max(value(n)).alias(n) for n in LARGEST]
-    return frame.observe(NAME, *made)
+def metrics_by_cell(progress: Any) -> list[dict[str, int]]:
+    """What each cell that had work in a batch tells of it, by cell."""
+    row = (progress.observedMetrics if progress is not None else {}).get(NAME)
+    return sorted(map(json.loads, row.cells if row is not None else []), key=lambda told: int(told["cell"]))
 
 
 def metrics_of(progress: Any) -> dict[str, int]:
-    """The metrics of a batch from a query's progress; empty if the batch had none."""
-    row = (progress.observedMetrics if progress is not None else {}).get(NAME)
-    return {} if row is None else {k: v for k, v in row.asDict().items() if v is not None}
+    """The metrics of a batch from a query's progress, of all cells together; empty if the batch had none."""
+    made: dict[str, int] = {}
+    for cell in metrics_by_cell(progress):
+        del cell["cell"]
+        for name, value in cell.items():
+            made[name] = max(made.get(name, value), value) if name in LARGEST else made.get(name, 0) + value
+    return made

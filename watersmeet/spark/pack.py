@@ -24,7 +24,7 @@ from watersmeet.spark.route import Lane
 from watersmeet.spark.worker import settle
 
 PIECE_BYTES: Final = 32 << 20  # input that is packed at a time
-BLOB_BYTES: Final = 4 << 20
+BLOB_BYTES: Final = 100 << 10
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -153,7 +153,7 @@ class _Packing:
     def _send(self, base: int, table: pa.Table) -> Iterator[Parcel]:
         step = max(1, int(table.num_rows * BLOB_BYTES / max(table.nbytes, 1)))
         for first in range(0, table.num_rows, step):
-            blob = encode_table(table.slice(first, step))
+            blob = encode_table(table.slice(first, step), compress=False)  # the shuffle compresses
             for offset in self.lane.offsets:
                 yield self.pack.keys[base + offset], self.branch.number, ROWS, 0, 0, blob
 

@@ -18,6 +18,7 @@ import mmap
 import os
 import pickle
 import shutil
+import stat
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +48,8 @@ class Park:
         base = SHARED / f"watersmeet-{os.getuid()}"
         try:
             base.mkdir(mode=0o700, exist_ok=True)
+            if not _private(base):
+                return None
             sweep(base)
             folder = base / f"{query}-{number}"
             folder.mkdir(exist_ok=True)
@@ -171,6 +174,12 @@ class Park:
 def _map(path: Path) -> Any:
     with path.open("r+b") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0), np.int64)
+
+
+def _private(folder: Path) -> bool:
+    """Whether nobody else can put anything there: what lies there is unpickled."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _owner() -> str:

@@ -14,7 +14,6 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from watersmeet.errors import StateError
-from watersmeet.spark.route import partition_of
 from watersmeet.spark.spec import CellSpec
 from watersmeet.spark.worker import settle
 
@@ -55,8 +54,9 @@ class CellProcessor(StatefulProcessor):
         if context is not None and context.partitionId() != number:
             raise StateError(
                 f"cell {number} runs in shuffle partition {context.partitionId()}: the query does not run with as many partitions as"
-                f" cells\n  set spark.sql.shuffle.partitions to {self.spec.route.cells} before the query starts"
-                f" (key {key} is meant for partition {partition_of(key, self.spec.route.cells)})"
+                f" cells, {self.spec.route.cells}\n  if the checkpoint was made with another number of cells, pass that number (cells=); a"
+                " checkpoint keeps its partitions\n"
+                f"  else set spark.sql.shuffle.partitions to {self.spec.route.cells} before the query starts"
             )
         return number
 
@@ -98,12 +98,10 @@ def _parcels(frames: Iterator[pd.DataFrame]) -> Iterator[Parcel]:
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Arrow columns under pandas names: nothing is copied, and NULL and NaN stay apart."""
+    """Arrow columns in a pandas frame: nothing is copied, and NULL and NaN stay apart. Columns that have numbers for names are taken by
+    position; by name pandas would first put them in order."""
     import pandas as pd
     import pyarrow as pa
 
-    columns = {
-        n: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([c])))
-        for n, c in zip(batch.schema.names, batch.columns, strict=True)
-    }
+    columns = {i: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([c]))) for i, c in enumerate(batch.columns)}
     return pd.DataFrame(columns, copy=False)

@@ -9,10 +9,18 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from watersmeet.spark.hush import hushed
+
+# Arrow in the JVM looks at every single value whether it lies within its buffer; Spark only reads values that are there.
+_UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+
 # What a session should have from its start; wm.stream sets what can be set later.
 SETTINGS: Mapping[str, str] = {
     "spark.python.daemon.module": "watersmeet.spark.daemon",
+    "spark.driver.defaultJavaOptions": _UNCHECKED,
+    "spark.executor.defaultJavaOptions": _UNCHECKED,
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what others can read; Spark's own default is long deprecated
     "spark.ui.showConsoleProgress": "false",
 }
 
@@ -26,5 +34,6 @@ def session(master: str | None = None, name: str = "watersmeet", **settings: str
         builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
     for key, value in {**SETTINGS, **settings}.items():
         builder = builder.config(key, value)
-    made: SparkSession = builder.getOrCreate()
+    with hushed():
+        made: SparkSession = builder.getOrCreate()
     return made

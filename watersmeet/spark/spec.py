@@ -18,6 +18,7 @@ from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
 from watersmeet.spark.blob import AGAIN, ALIVE, encode_table
 from watersmeet.spark.pack import route_hash_check
 from watersmeet.spark.route import Route
+from watersmeet.spark.waiting import WAITING_BYTES
 
 EFFECTIVE = "_wm_ts"  # with order="arrival": the time at which a row counts as having come
 METRICS = "_wm_metrics"
@@ -27,7 +28,8 @@ LATE_COLUMNS = ("kind", "late_stream", "late_row")
 @dataclass(frozen=True)
 class CellSpec:
     """bound: the query as cells see it: selections are done, columns that only they needed are gone. tables: static tables by alias,
-    encoded. times: the timestamp column of each stream, by alias. late: whether late rows are given out. order: "event" or "arrival"."""
+    encoded. times: the timestamp column of each stream, by alias. late: whether late rows are given out. order: "event" or "arrival".
+    waiting_bytes: how much may wait in a cell."""
 
     bound: BoundQuery
     plan: Plan
@@ -38,17 +40,19 @@ class CellSpec:
     late: bool = False
     order: str = "event"
     refresh_tables: bool = False
+    waiting_bytes: int = WAITING_BYTES
 
     @classmethod
     def of(
         cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False,
-        order: str = "event", refresh_tables: bool = False,
+        order: str = "event", refresh_tables: bool = False, waiting_bytes: int = WAITING_BYTES,
     ) -> CellSpec:  # fmt: skip
         encoded = {a: encode_table(t) for a, t in tables.items()}
         content = {bound.source(a).stream: t for a, t in tables.items()}
         pins = fingerprint(bound, route, content, late, order)
         times = {s.alias: s.timestamp for s in bound.sources if not s.static}
-        return cls(cell_bound(bound, late, order), plan, route, encoded, times, pins, late, order, refresh_tables)
+        sent = cell_bound(bound, late, order)
+        return cls(sent, plan, route, encoded, times, pins, late, order, refresh_tables, waiting_bytes)
 
     @property
     def output(self) -> pa.Schema:
@@ -104,7 +108,7 @@ def fingerprint(
     made = {
         "query": str(_essence(bound.query)),
         "columns": "; ".join(
-            f"{s.alias} ({', '.join(map(str, s.schema.fields))}) by {s.timestamp}, lateness {s.lateness_us}, idle {s.idle_us},"
+            f"{s.alias} ({', '.join(map(str, s.schema.fields))}) by {s.timestamp},"
             f" sends {', '.join(sent_columns(bound, s.alias, late))}"
             for s in bound.sources
         ),
@@ -122,8 +126,8 @@ def fingerprint(
 
 
 def _essence(query: Query) -> Query:
-    """The query without what may change between two starts: places, budget, what to do on overload."""
-    declarations = tuple(replace(d, location=None) for d in query.declarations)
+    """The query without what may change between two starts: places, lateness, idle, budget, what to do on overload."""
+    declarations = tuple(replace(d, location=None, lateness_us=0, idle_us=None) for d in query.declarations)
     return replace(query, budget=None, overload=Overload(), into=None, declarations=declarations)
 
 

@@ -29,10 +29,11 @@ from watersmeet.spark.columns import column, conform, is_streaming, schema_of, s
 from watersmeet.spark.control import control_source
 from watersmeet.spark.flow import Flow, Inlet
 from watersmeet.spark.listener import observed
-from watersmeet.spark.pack import PackEnd
+from watersmeet.spark.pack import BLOB_BYTES, PackEnd
 from watersmeet.spark.processor import CellProcessor
 from watersmeet.spark.selection import in_spark, mask
 from watersmeet.spark.spec import LATE_COLUMNS, METRICS
+from watersmeet.spark.waiting import SETTING, waiting_limit
 
 CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split anew later
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -61,6 +62,7 @@ def stream(
     control: a folder that `wm.flush` uses to say that the input has ended.
     refresh_tables: go on although a static table has changed since the checkpoint was made.
 
+    Reads spark.watersmeet.waitingBytes (how much may wait in a cell for a stream that is behind: 1 GiB unless set).
     Sets spark.sql.shuffle.partitions to the number of cells, and the state store to RocksDB, in the session of the DataFrames.
     """
     query = parse(text) if isinstance(text, str) else text
@@ -73,6 +75,7 @@ def stream(
     flow = Flow.of(
         bound, choose(bound, plan, stats, limit), cells or _cells(limit), tables, in_spark=in_spark,
         rates=stats.rate if stats else None, late=late, order=order, refresh_tables=refresh_tables,
+        waiting_bytes=waiting_limit(session.conf.get(SETTING, None)),
     )  # fmt: skip
     _configure(session, flow.spec.route.cells)
     parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
@@ -168,6 +171,10 @@ def _configure(session: SparkSession, cells: int) -> None:
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             "true",
         ),  # commits as small as the batch
+        # With any lower limit of bytes Spark adds up those of the batch anew for each row, which takes as long as writing it;
+        # the number of records keeps a batch of blobs below the 2 GB that Arrow can take.
+        ("spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)),
+        ("spark.sql.execution.arrow.maxRecordsPerBatch", str((1 << 30) // BLOB_BYTES)),
     ):
         was = session.conf.get(name, None)
         if was != value:

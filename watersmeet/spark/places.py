@@ -1,0 +1,100 @@
+"""Folders that a job names, looked at before Spark starts: what can't work is said at once, in words.
+
+Only places on this machine are looked at (hdfs://, s3a:// and patterns are left to Spark).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from watersmeet.errors import DataError, nearest_name
+
+
+def check_source(name: str, path: str, columns: Iterable[str] = ()) -> None:
+    """Refuse a folder or file that is not there, that can't be read, or, of Parquet, that lacks columns: Spark would read NULLs."""
+    place = _local(path)
+    if place is None:
+        return
+    try:
+        if not place.exists():
+            raise DataError(f"stream '{name}': there is no file or folder '{path}'\n  looked in {Path.cwd()}")
+        files = [place] if place.is_file() else [place, *(p for p in place.iterdir() if p.name[0] not in "._")]
+    except PermissionError:
+        raise DataError(f"stream '{name}': can't read '{path}': Permission denied") from None
+    for file in files:
+        if not os.access(file, os.R_OK | (os.X_OK if file.is_dir() else 0), effective_ids=True):
+            raise DataError(f"stream '{name}': can't read '{_as_given(file, place, path)}': Permission denied")
+    whole = sorted(f for f in files if f.suffix == ".parquet" and f.is_file())
+    if whole and columns:
+        _check_columns(name, {whole[0], whole[-1]}, columns)
+
+
+def _check_columns(name: str, files: Iterable[Path], columns: Iterable[str]) -> None:
+    """Refuse a column that none of these Parquet files has. (That some lack it is well: columns are added in the course of time.)"""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = {n.lower(): n for file in files for n in pq.read_schema(file).names}
+    except (OSError, pa.ArrowException):
+        return  # Spark will say what is wrong with the file
+    for column in columns:
+        if column.lower() not in found:
+            raise DataError(f"stream '{name}' has no column '{column}'\n  {nearest_name(column, found.values())}")
+
+
+def check_together(path: str, checkpoint: str) -> None:
+    """Refuse an output that does not belong to the checkpoint.
+
+    Spark skips, in silence, batches that its log in the output says are written: with a new checkpoint and an old output results would
+    be lost. With an old checkpoint and no output nothing would be written again.
+    """
+    place, kept = _local(path), _local(checkpoint)
+    if place is None:
+        return
+    written = _numbered(place / "_spark_metadata") or (
+        place.is_dir() and any(p.name[0] not in "._" for p in place.iterdir())
+    )
+    if kept is None or (not written and not _numbered(kept / "commits")):
+        return
+    if written and not _numbered(kept / "offsets"):
+        raise DataError(
+            f"the output '{path}' holds files already, and the checkpoint '{checkpoint}' is new: they do not belong together\n"
+            f"  name another INTO, or remove '{path}'"
+        )
+    if not written:
+        raise DataError(
+            f"the output '{path}' is gone, but the checkpoint '{checkpoint}' says that results were written there\n"
+            f"  to start anew remove '{checkpoint}' too"
+        )
+
+
+def check_writable(path: str, what: str) -> None:
+    """Refuse a folder that can't be made or written to."""
+    place = _local(path)
+    if place is None:
+        return
+    nearest = place.absolute()
+    while not os.path.exists(nearest) and nearest != nearest.parent:  # noqa: PTH110 - False where it may not look
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise DataError(f"{what} '{path}': can't be written: {nearest.name} is a file, not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=True):
+        raise DataError(f"{what} '{path}': can't be written: Permission denied")
+
+
+def _numbered(folder: Path) -> bool:
+    """Whether a log of Spark's has any batch."""
+    return folder.is_dir() and any(p.name.split(".")[0].isdigit() for p in folder.iterdir())
+
+
+def _local(path: str) -> Path | None:
+    if path.startswith("file:"):
+        return Path("/" + path[5:].lstrip("/"))
+    return None if "://" in path or any(c in path for c in "*?[{") else Path(path)
+
+
+def _as_given(file: Path, place: Path, path: str) -> str:
+    return path if file == place else str(Path(path) / file.name)
