@@ -7,7 +7,7 @@ BIN   := .venv/bin
 STAMP := .venv/.stamp
 ARGS  ?=
 
-.PHONY: help setup java demo examples test test-all lint types format bench clean
+.PHONY: help setup java demo examples test test-all lint types format bench bench-peers clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,10 @@ format: $(STAMP) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## a benchmark: make bench ARGS=engine
-	$(BIN)/watersmeet bench $(ARGS)
+bench: setup ## the benchmarks; one of them: make bench ARGS="spark --quick"
+	@for name in $(if $(ARGS),'$(ARGS)',engine spark); do $(BIN)/watersmeet bench $$name || exit 1; done
+
+bench-peers: .venv-flink/.stamp ## make .venv-flink: Flink, for the benchmark against it
 
 clean: ## remove caches and build leftovers (.venv stays)
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
@@ -49,6 +51,9 @@ clean: ## remove caches and build leftovers (.venv stays)
 
 $(STAMP): pyproject.toml constraints.txt
 	@scripts/setup_venv.sh $@
+
+.venv-flink/.stamp: scripts/setup_flink.sh
+	@scripts/setup_flink.sh $@
 
 java:
 	@scripts/ensure_java.sh

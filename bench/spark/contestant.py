@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: python -m bench.spark.contestant NAME JOB.json. Prints one JSON line for each batch.
+"""One contestant in a process of its own: python -m bench.spark.contestant NAME JOB.json. Prints a JSON line for each batch as it ends.
 
 NAME: watersmeet, noop (reads only), trivial (a transformWithState that does nothing), hdfs or rocksdb (Spark's own join).
 """
@@ -9,6 +9,8 @@ import json
 import os
 import sys
 import time
+from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.spark.data import FILES
+from bench.spark.own_join import own_join
+from watersmeet.spark.listener import metrics_of
 
 STORE = "org.apache.spark.sql.execution.streaming.state.{}StateStoreProvider"
 
@@ -43,25 +48,15 @@ def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     return spark.readStream.schema(kinds).option("maxFilesPerTrigger", FILES).parquet(str(folder / "in" / name))
 
 
-def own_join(spark: SparkSession, folder: Path, window: str) -> DataFrame:
-    """Spark's own stream-stream joins. As a user would write it Spark refuses it (several event-time columns); so one of them becomes
-    a plain expression after the first join."""
-
-    def stream(name: str) -> DataFrame:
-        frame = read(spark, folder, name)
-        return frame.select(*[F.col(c).alias(f"{name}_{c}") for c in frame.columns]).withWatermark(
-            f"{name}_ts", "0 seconds"
-        )
-
-    def near(x: str, y: str) -> str:
-        return f"{x} >= {y} - interval {window} and {x} <= {y} + interval {window}"
-
-    rs = stream("R").join(stream("S"), F.expr(f"R_a = S_a and {near('S_ts', 'R_ts')}"))
-    rs = rs.select("R_a", "S_b", "S_ts", F.expr("R_ts + interval 0 seconds as R_t"))
-    return rs.join(stream("T"), F.expr(f"S_b = T_b and {near('T_ts', 'S_ts')} and {near('T_ts', 'R_t')}"))
+def nothing(frames: dict[str, DataFrame]) -> DataFrame:
+    """All rows of all streams, as they are read."""
+    names = list(dict.fromkeys(c for f in frames.values() for c in f.columns))
+    parts = [f.select(*[F.col(c) if c in f.columns else F.lit(None).alias(c) for c in names]) for f in frames.values()]
+    return reduce(DataFrame.union, parts)
 
 
 def trivial(frames: dict[str, DataFrame]) -> DataFrame:
+    """A stateful operator in Python that gets a row or none: what any such query takes to its first batch."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Nothing(StatefulProcessor):
@@ -73,9 +68,52 @@ def trivial(frames: dict[str, DataFrame]) -> DataFrame:
                 pass
             return iter([])
 
+        def close(self) -> None:
+            pass
+
     source = next(iter(frames.values()))
     first = source.where(F.col(source.columns[0]) == 0).select(F.lit(1).alias("k"), "ts")
     return first.groupBy("k").transformWithStateInPandas(Nothing(), "x BIGINT", "Append", "None")
+
+
+def contest(name: str, job: dict[str, Any], frames: dict[str, DataFrame]) -> DataFrame:
+    if name in ("hdfs", "rocksdb"):
+        return own_join(frames, job["window_us"])
+    if name == "trivial":
+        return trivial(frames)
+    if name == "noop":
+        return nothing(frames)
+    import watersmeet as wm
+
+    stats = wm.Statistics(rate=job["rate"], distinct={(name, column): n for name, column, n in job["distinct"]})
+    return wm.stream(job["text"], frames, cells=job["cells"], stats=stats)
+
+
+def tell(progress: Any) -> dict[str, Any]:
+    """A batch: its rows, how long it took, when it ended, and what cells say of it."""
+    seconds = progress["durationMs"]["triggerExecution"] / 1000
+    return {
+        "batch": progress["batchId"], "rows": progress["numInputRows"], "seconds": seconds,
+        "at": datetime.fromisoformat(progress["timestamp"]).timestamp() + seconds,
+        "parts": dict(progress["durationMs"]), "observed": metrics_of(progress),
+    }  # fmt: skip
+
+
+def follow(running: StreamingQuery, limit_seconds: float | None) -> None:
+    """Tell of each batch as it ends, until all rows are read, or until batches after the first have taken so long."""
+    told, spent = 0, 0.0
+    while True:
+        ended = bool(running.awaitTermination(1))
+        batches = [tell(p) for p in running.recentProgress if p["numInputRows"]]
+        for batch in batches[told:]:
+            print(json.dumps(batch), flush=True)
+            spent += batch["seconds"] if batch is not batches[0] else 0.0
+        told = len(batches)
+        if ended:
+            return
+        if limit_seconds is not None and told > 1 and spent >= limit_seconds:
+            running.stop()
+            return
 
 
 def main() -> None:
@@ -84,41 +122,12 @@ def main() -> None:
     from watersmeet.spark.session import SETTINGS
 
     spark = session(folder, "HDFSBacked" if name == "hdfs" else "RocksDB", **(SETTINGS if name == "watersmeet" else {}))
-    began = time.perf_counter()
-    if name in ("hdfs", "rocksdb"):
-        made = own_join(spark, folder, job["window"])
-    else:
-        frames = {n: read(spark, folder, n) for n in job["streams"]}
-        if name == "watersmeet":
-            import watersmeet as wm
-
-            made = wm.stream(
-                job["text"], frames, cells=job["cells"], plan=wm.Plan.parse(job["plan"]) if job["plan"] else "auto"
-            )
-        elif name == "trivial":
-            made = trivial(frames)
-        else:
-            names = list(dict.fromkeys(c for f in frames.values() for c in f.columns))
-            parts = [
-                f.select(*[F.col(c) if c in f.columns else F.lit(None).alias(c) for c in names])
-                for f in frames.values()
-            ]
-            made = parts[0]
-            for part in parts[1:]:
-                made = made.union(part)
-    query = made.writeStream.format("noop").option("checkpointLocation", str(folder / f"checkpoint-{name}"))
-    running = query.trigger(availableNow=True).start()
-    running.awaitTermination()
-    for progress in running.recentProgress:
-        line = {
-            "batch": progress["batchId"], "rows": progress["numInputRows"], "seconds": progress["durationMs"]["triggerExecution"] / 1000,
-            "parts": dict(progress["durationMs"]), "observed": {},
-        }  # fmt: skip
-        seen = (progress["observedMetrics"] or {}).get("watersmeet")
-        if seen is not None:
-            line["observed"] = seen.asDict()
-        print(json.dumps(line))
-    print(json.dumps({"total": time.perf_counter() - began}))
+    began = time.time()
+    frames = {n: read(spark, folder, n) for n in job["columns"]}
+    query = contest(name, job, frames).writeStream.format("noop")
+    running = query.option("checkpointLocation", str(folder / f"checkpoint-{name}")).trigger(availableNow=True).start()
+    follow(running, job["limit_seconds"])
+    print(json.dumps({"began": began, "ended": time.time()}), flush=True)
     spark.stop()
 
 

@@ -1,10 +1,14 @@
-"""`watersmeet demo`: it runs anywhere, can be run again, and its answer is right."""
+"""`watersmeet demo`: on local Spark, or without Java in this process; it can be run again, and its answer is right."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -19,48 +23,80 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java-here"))
+
+
 def call(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result.output
 
 
-def test_demo_shows_query_plan_results_and_where_they_are(folder: Path) -> None:
-    shown = call("demo", "--orders", "3000")
-    for part in (
-        "SELECT o.id, i.name",
-        "(o p s i)",
-        "throughput",
-        "rows/s",
-        "result_ts",
-        "more results",
-        "demo-out/results/",
-    ):
-        assert part in shown
-    assert sorted(p.name for p in Path("demo-out").iterdir()) == ["data", "demo.sql", "results"]
-    assert pq.read_table("demo-out/results").num_rows > 10
-
-
-def test_demo_finds_what_a_plain_loop_finds(folder: Path) -> None:
-    call("demo", "--orders", "20000", "--seed", "5", "--out", "it's here")
-    data = {n: as_table(f"it's here/data/{n}.parquet", n).to_pylist() for n in ("orders", "payments", "shipments")}
-    paid = {p["order_id"]: p for p in data["payments"]}
-    shipped = {s["order_id"]: s for s in data["shipments"]}
+def expected(data: Path) -> list[tuple[object, ...]]:
+    """The answer by a plain loop."""
+    rows = {n: as_table(str(data / n), n).to_pylist() for n in ("orders", "payments", "shipments")}
+    paid = {p["order_id"]: p for p in rows["payments"]}
+    shipped = {s["order_id"]: s for s in rows["shipments"]}
     windows = (dt.timedelta(hours=2), dt.timedelta(hours=1), dt.timedelta(minutes=30))
-    expected = []
-    for order in data["orders"]:
+    made = []
+    for order in rows["orders"]:
         payment, shipment = paid.get(order["id"]), shipped.get(order["id"])
         if payment is None or shipment is None or payment["amount"] >= order["price"]:
             continue
         times = (order["ts"], payment["ts"], shipment["ts"])
         last = max(times)
         if all(t >= last - w for t, w in zip(times, windows, strict=True)):
-            expected.append((order["id"], payment["amount"], shipment["depot"], last))
-    found = pq.read_table("it's here/results").to_pylist()
-    assert sorted((r["id"], r["amount"], r["depot"], r["result_ts"]) for r in found) == sorted(expected)
-    assert len(expected) > 100
+            made.append((order["id"], payment["amount"], shipment["depot"], last))
+    return sorted(made)
 
 
+def found(folder: Path) -> list[tuple[object, ...]]:
+    results = pq.read_table(folder)
+    times = results.column("result_ts").cast(
+        pa.timestamp("us", tz="UTC")
+    )  # Spark writes them in nanoseconds, without a zone
+    columns = [*(results.column(name).to_pylist() for name in ("id", "amount", "depot")), times.to_pylist()]
+    return sorted(zip(*columns, strict=True))
+
+
+@pytest.mark.spark
+def test_demo_on_spark_finds_what_a_plain_loop_finds(folder: Path) -> None:
+    shown = call("demo", "--orders", "20000", "--seed", "5", "--out", "it's here")
+    for part in (
+        "SELECT o.id, i.name", "(o p s i)", "The run on Spark", "batch 1 ", "batch 5 ", "the end", "The same results.", "result_ts",
+        "more results", "it's here/results/",
+    ):  # fmt: skip
+        assert part in shown
+    assert found(Path("it's here/results")) == expected(Path("it's here/data"))
+    assert len(expected(Path("it's here/data"))) > 100
+    again = [sys.executable, "-m", "watersmeet", "demo", "--orders", "3000", "--out", "it's here"]
+    done = subprocess.run(again, capture_output=True, text=True, check=True)
+    assert not re.search("WARN|log4j|log level|incubator", done.stderr), done.stderr  # only our own words
+    assert found(Path("it's here/results")) == expected(Path("it's here/data"))
+    Path("it's here/results/mine.txt").write_text("keep this")
+    refused = CliRunner().invoke(app, ["demo", "--orders", "100", "--out", "it's here"])
+    assert refused.exit_code == 1 and Path("it's here/results/mine.txt").exists()
+
+
+@pytest.mark.usefixtures("no_java")
+def test_demo_without_java_runs_in_process_and_says_so(folder: Path) -> None:
+    shown = call("demo", "--orders", "20000")
+    for part in (
+        "bin/java can't be run",
+        "runs in this process",
+        "SELECT o.id",
+        "throughput",
+        "rows/s",
+        "more results",
+    ):
+        assert part in shown.replace("\n", " ")
+    assert sorted(p.name for p in Path("demo-out").iterdir()) == ["data", "demo.sql", "results"]
+    assert found(Path("demo-out/results")) == expected(Path("demo-out/data"))
+
+
+@pytest.mark.usefixtures("no_java")
 def test_demo_can_be_run_again_and_makes_the_same(folder: Path) -> None:
     call("demo", "--orders", "2000")
     first = pq.read_table("demo-out/results")

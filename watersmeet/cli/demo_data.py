@@ -1,11 +1,13 @@
 """Three streams of a web shop for the demo: orders, payments and shipments of one busy day, and a table of items.
 
-Most orders are paid within minutes and shipped within the hour; some are paid short, some never. Seeded: the same seed makes
-the same files.
+Most orders are paid within minutes and shipped within the hour; some are paid short, some never. Each stream is a folder of files, one for
+each part of the day, as if they had come in over the day. Seeded: the same seed makes the same files.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,7 @@ ITEMS: Final = (
 DEPOTS: Final = ("Basel", "Genoa", "Leeds", "Malmö", "Porto")
 _START_US: Final = 1_769_817_600_000_000  # 2026-01-31 00:00 UTC
 _DAY_US: Final = 86_400_000_000
+PARTS: Final = 5  # of the day
 
 
 def make_data(folder: Path, orders: int, seed: int) -> dict[str, int]:
@@ -47,10 +50,23 @@ def make_data(folder: Path, orders: int, seed: int) -> dict[str, int]:
         "shipments": {"order_id": ids[shipped], "depot": pa.array(np.array(DEPOTS)[depot]), "ts": _times(shipped_at)},
     }
     for name, columns in tables.items():
-        write_table(pa.table(columns).sort_by("ts"), folder / f"{name}.parquet", overwrite=True)
+        _write_parts(pa.table(columns).sort_by("ts"), folder / name)
     items = pa.table({"item": np.arange(len(ITEMS)), "name": [n for n, _ in ITEMS]})
     write_table(items, folder / "items.csv", overwrite=True)
     return {name: len(columns["ts"]) for name, columns in tables.items()} | {"items": items.num_rows}
+
+
+def _write_parts(table: pa.Table, folder: Path) -> None:
+    """A file for each part of the day, all streams cut at the same moments; what comes after midnight is in the last."""
+    offsets = table.column("ts").cast(pa.int64()).to_numpy() - _START_US
+    inner = np.searchsorted(offsets, _DAY_US // PARTS * np.arange(1, PARTS))
+    cuts = [0, *inner.tolist(), table.num_rows]
+    shutil.rmtree(folder, ignore_errors=True)
+    for i in range(PARTS):
+        path = folder / f"part-{i:03d}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        write_table(table.slice(cuts[i], cuts[i + 1] - cuts[i]), path, overwrite=True)
+        os.utime(path, (1e9 + i, 1e9 + i))  # Spark takes the oldest first
 
 
 def _times(offsets_us: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
