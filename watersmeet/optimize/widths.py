@@ -5,8 +5,8 @@ What the engine lays out (`watersmeet/engine/layout.py`), slot by slot, in whole
     window   timestamp 8 | join keys 8 each | a link of 4 for each index      buckets: 4 for each index     payload of the row, in Arrow
     state    a reference of 4 for each member | join keys 8 each | a link of 4 for each index                buckets: 4 for each index
 
-There is more room than there are tuples. Slots are a power of two that the highest number of tuples so far fits in: 1 to 2 for each tuple
-of a window, 2 to 4 for each live entry of a state (which grows when more than half of it is alive). Payload is let go in pieces, and
+There is more room than there are tuples. Slots of a window are a power of two that the highest number of tuples so far fits in, 1 to 2 for
+each tuple; a state grows by half when more than three quarters of it are alive, so it has 1.3 to 2 for each live entry. Payload is let go in pieces, and
 small pieces are merged: of a window below 65,536 tuples there lie 1 to 6 times as many rows as it holds, of a larger one as many more as
 a piece has. What is planned for was measured: the middle of some thirty windows and a dozen states. An index is counted for each join
 key; which ones there are depends on the plan. Payload is what SELECT and the predicates on complete combinations look at.
@@ -31,7 +31,7 @@ UNKNOWN_ROW_BYTES = 64.0
 WORD = 8.0
 LINK = 4.0  # of an index, and its bucket, and a reference to a member
 WINDOW_ROOM = 1.5  # slots for each tuple of a window
-STATE_ROOM = 3.4  # slots for each live entry of a state
+STATE_ROOM = 1.85  # slots for each live entry of a state
 PIECE = 65_536  # rows of payload from which on pieces are not merged any more
 DIRECTORY_BYTES = 32.0 * 2.8  # of each partition: the directory is a quarter to half full
 
@@ -75,7 +75,7 @@ def entry_bytes(members: int, keys: int) -> float:
     """One live entry of an inner state: references to its members, its join keys, and their indexes.
 
     >>> round(entry_bytes(2, 1), 1), round(entry_bytes(3, 2), 1)
-    (95.2, 163.2)
+    (51.8, 88.8)
     """
     return STATE_ROOM * (WORD * (ceil(members / 2) + keys + ceil(keys / 2)) + LINK * keys)
 
