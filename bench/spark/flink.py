@@ -20,7 +20,8 @@ from pyflink.common import Configuration  # type: ignore[import-not-found]
 from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]
 
 PARALLELISM = 2
-# The streams are read abreast; otherwise R and S, which have fewer rows, are read far ahead and wait in the state of the join.
+# The streams are read abreast, so that R and S, which have fewer rows, are not read far ahead. In one trial of 2.1 million rows each
+# way it made no difference beyond the noise (150 s, and 141 s without).
 ALIGNED = (
     "'scan.watermark.alignment.group' = 'all', 'scan.watermark.alignment.max-drift' = '5 s',"
     " 'scan.watermark.alignment.update-interval' = '50 ms'"
