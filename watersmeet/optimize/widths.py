@@ -9,7 +9,8 @@ There is more room than there are tuples. Slots of a window are a power of two t
 each tuple; a state grows by half when more than three quarters of it are alive, so it has 1.3 to 2 for each live entry. Payload is let
 go in pieces, and small pieces are merged: of a window below 65,536 tuples there lie 1 to 6 times as many rows as it holds, of a larger
 one as many more as a piece has. What is planned for was measured: the middle of some thirty windows and a dozen states. An index is
-counted for each join key; which ones there are depends on the plan. Payload is what SELECT and the predicates on complete combinations look at.
+counted for each join key; which ones there are depends on the plan. Payload is what SELECT and the predicates on complete
+combinations look at.
 
 `tests/optimize/test_widths.py` holds it to the engine within a factor of 1.5, for whole plans and for each inner state; the factors were
 fitted to its plans, whose windows hold 600 to 5,000 tuples.
