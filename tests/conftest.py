@@ -1,6 +1,7 @@
 """What every test shares: the `--long` switch and more time for what it runs, one worker for Spark, the profiles of hypothesis."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # Tests are priced with the defaults, whatever `watersmeet calibrate` found on this machine.
 os.environ["WATERSMEET_PRICES"] = str(Path(tempfile.gettempdir()) / "watersmeet-tests-have-none.json")
+
+
+# What a shell starts in the background ignores Ctrl-C, and so would the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

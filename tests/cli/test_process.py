@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,14 +129,6 @@ def test_run_shows_odd_values_in_a_narrow_terminal(tmp_path: Path) -> None:
     ]
     assert r"[bold]a\nb" in shown["30"] and "columns that don't fit: flag, x, result_ts" in shown["30"]
     assert "columns that don't fit: text, none, flag, x, result_ts" in shown["5"]
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter, unlike pytest's."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without rights")

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -130,14 +128,6 @@ def test_refuses_options_that_mean_nothing(folder: Path) -> None:
 )
 def test_reads_triggers(text: str, options: dict[str, object]) -> None:
     assert Trigger.parse(text).options == options
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter, unlike pytest's."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without rights")

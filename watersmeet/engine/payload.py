@@ -37,10 +37,10 @@ class Payload:
             self.pieces[-1] = pa.concat_tables([self.pieces[-1], last]).combine_chunks()
 
     def forget(self, below: int) -> None:
-        """No row numbered below this is asked for any more."""
+        """No row numbered below this is asked for any more. A copy in one piece goes with the results that it was made for."""
+        self._whole = None
         while self.pieces and self.first + self.pieces[0].num_rows <= below:
             self.first += self.pieces.pop(0).num_rows
-            self._whole = None
 
     def keep(self, rows: Any) -> Any:
         """Keep only these rows (sorted numbers); returns their new numbers."""

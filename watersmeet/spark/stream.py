@@ -63,7 +63,8 @@ def stream(
     refresh_tables: go on although a static table has changed since the checkpoint was made.
 
     Reads spark.watersmeet.waitingBytes (how much may wait in a cell for a stream that is behind: 1 GiB unless set).
-    Sets spark.sql.shuffle.partitions to the number of cells, and the state store to RocksDB, in the session of the DataFrames.
+    Sets spark.sql.shuffle.partitions to the number of cells, the state store to RocksDB, and the limits of Arrow batches
+    (spark.sql.execution.arrow.maxBytesPerBatch, maxRecordsPerBatch), in the session of the DataFrames.
     """
     query = parse(text) if isinstance(text, str) else text
     if order not in ("event", "arrival"):
