@@ -109,9 +109,9 @@ def common_lines(scale: Scale, report: Report) -> Iterator[Line]:
 
 
 def large_lines(scale: Scale, report: Report) -> Iterator[Line]:
-    """Large batches, from a cold start to the end."""
+    """Large batches, from a cold start to the end; and what of that is Spark's: the read with the same settings, and all but the join."""
     case = f"{scale.large:,} rows a batch"
-    runs: dict[str, list[Run]] = {"noop": [], "watersmeet": []}
+    runs: dict[str, list[Run]] = {"noop": [], "tuned noop": [], "hollow": [], "watersmeet": []}
     with Contest(common(scale.large * scale.large_batches // 7), scale.large_batches) as contest:
         for repeat in range(scale.repeats):
             for name, made in runs.items():

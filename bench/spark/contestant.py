@@ -1,6 +1,7 @@
 """One contestant in a process of its own: python -m bench.spark.contestant NAME JOB.json. Prints a JSON line for each batch as it ends.
 
-NAME: watersmeet, noop (reads only), trivial (a transformWithState that does nothing), hdfs or rocksdb (Spark's own join).
+NAME: watersmeet, noop (reads only), tuned noop (the same with the settings that Watersmeet makes), trivial (a transformWithState that
+does nothing), hollow (Watersmeet without the join), hdfs or rocksdb (Spark's own join).
 """
 
 from __future__ import annotations
@@ -81,10 +82,15 @@ def contest(name: str, job: dict[str, Any], frames: dict[str, DataFrame]) -> Dat
         return own_join(frames, job["window_us"])
     if name == "trivial":
         return trivial(frames)
-    if name == "noop":
+    if name in ("noop", "tuned noop"):
         return nothing(frames)
     import watersmeet as wm
 
+    if name == "hollow":
+        import watersmeet.spark.stream as way
+        from bench.spark.hollow import HollowProcessor
+
+        way.CellProcessor = HollowProcessor  # type: ignore[misc]
     stats = wm.Statistics(rate=job["rate"], distinct={(name, column): n for name, column, n in job["distinct"]})
     return wm.stream(job["text"], frames, cells=job["cells"], stats=stats)
 
@@ -121,11 +127,20 @@ def main() -> None:
     folder = Path(job["folder"])
     from watersmeet.spark.session import SETTINGS
 
-    spark = session(folder, "HDFSBacked" if name == "hdfs" else "RocksDB", **(SETTINGS if name == "watersmeet" else {}))
+    tuned = name in ("watersmeet", "hollow", "tuned noop")
+    spark = session(folder, "HDFSBacked" if name == "hdfs" else "RocksDB", **(SETTINGS if tuned else {}))
+    if name == "tuned noop":
+        from watersmeet.spark.stream import configure
+
+        configure(spark, job["cells"])
     began = time.time()
     frames = {n: read(spark, folder, n) for n in job["columns"]}
     query = contest(name, job, frames).writeStream.format("noop")
-    running = query.option("checkpointLocation", str(folder / f"checkpoint-{name}")).trigger(availableNow=True).start()
+    running = (
+        query.option("checkpointLocation", str(folder / f"checkpoint-{name.replace(' ', '-')}"))
+        .trigger(availableNow=True)
+        .start()
+    )
     follow(running, job["limit_seconds"])
     print(json.dumps({"began": began, "ended": time.time()}), flush=True)
     spark.stop()

@@ -107,6 +107,12 @@ def test_import_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
+def test_stream_needs_no_numba_in_the_driver() -> None:
+    code = "import sys, watersmeet.spark.stream, watersmeet.spark.processor; print(*({'numba', 'scipy', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_run_shows_odd_values_in_a_narrow_terminal(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.int64()), ("text", pa.string()), ("flag", pa.bool_()), ("none", pa.int64()),
                         ("x", pa.float64()), ("ts", pa.timestamp("us", tz="UTC"))])  # fmt: skip

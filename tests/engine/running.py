@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 import watersmeet as wm
-from watersmeet.data import schema_of
+from watersmeet.data import schema_of, timestamps
 from watersmeet.engine import layout as L
 from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.intake import timestamps
 from watersmeet.engine.release import Released
 from watersmeet.lang import parse
 from watersmeet.model.bind import bind

@@ -10,8 +10,8 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import TIMESTAMP, Run, check, in_time_order, run_switching
+from watersmeet.data import timestamps
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.intake import timestamps
 from watersmeet.model.bind import bind
 from watersmeet.model.evaluate import DAY_US
 from watersmeet.model.query import Query

@@ -3,6 +3,7 @@
 What arrives is brought to canonical Arrow types once, here; what leaves is written beside its target and renamed when whole.
 """
 
+from watersmeet.data.columns import flat, timestamps
 from watersmeet.data.schema import arrow_schema, arrow_type, language_type, schema_of
 from watersmeet.data.table import as_table, check_timestamps, read_declared
 from watersmeet.data.write import TableWriter, write_table
@@ -13,8 +14,10 @@ __all__ = [
     "arrow_type",
     "as_table",
     "check_timestamps",
+    "flat",
     "language_type",
     "read_declared",
     "schema_of",
+    "timestamps",
     "write_table",
 ]

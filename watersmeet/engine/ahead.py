@@ -1,11 +1,15 @@
 """Look ahead: ask for the cache lines that the next rows of a stream will need, while this one is being processed.
 
 A probe into windows that are larger than the cache waits for memory at every step: for the bucket, for each record of its chain, for
-the second probe's bucket, for each record of that chain. The rows to come are known, so a *walker* goes before each of them: it takes
-the steps that the row's first two probes will take, one at a time, some rows apart, and asks for what the next step will look at.
+the second probe's bucket, for each record of that chain. The rows to come are known, so a *walker* goes before each of them, takes
+the steps that the row's first two probes will take, and asks for what its next step will look at. The walkers of GROUP rows go together:
 
-    16 rows ahead     buckets of all probes and indexes whose key is the row's own
-    every second row  one step: bucket -> record -> (a match) bucket of the second probe -> record -> next record ... and back
+    32 rows ahead       buckets of all probes and indexes whose key is the row's own
+    16 to 31 ahead      the group sets out: bucket -> newest record
+    with each row then  one step of all: record -> next record; if it matches -> bucket of the second probe -> record -> next record
+
+A step is a loop over a list without a branch in it: each walker's next place is written down, and the list's end moves on only if there
+is one. (A walker that took its steps by itself, with branches, cost three times as much: docs/decisions.md, 23.)
 
 Nothing here changes what the kernel does; it is on only when the arena is larger than the cache. A walker may stand on a tuple
 that has left meanwhile: all it finds there is a place in the arena, and the worst it can do is to ask for a line that nobody needs.
@@ -28,34 +32,33 @@ from watersmeet.engine.layout import (
     COL0,
     COLS_IN,
     FLOOR,
+    GROUP,
     HEADS_AT,
     INDEX,
     INDEX_FROM,
     INDEX_TO,
     INNER,
+    INNERS,
     KEY0,
     KIND,
     LINK,
+    MASK,
     NKEYS,
     OP_KEY0,
     OP_NKEYS,
     ORDERED,
     OUTER,
+    OUTER_ROW,
+    OUTERS,
     PIPE,
     PROBE,
-    RIM,
+    ROWS_AT,
     ROWS_IN,
     SHIFT,
     STATE,
+    STRIDE,
     TARGET,
-    WAITS,
 )  # fmt: skip
-from watersmeet.engine.stores import record
-
-SETS_OUT, STEP = 16, 2  # a walker sets out so many rows before its row, and takes a step every so many rows
-
-# what a walker waits for
-_NOTHING, _BUCKET, _RECORD, _SECOND_BUCKET, _SECOND_RECORD = 0, 1, 2, 3, 4
 
 
 def _prefetch(typing: Any, array: Any, at: Any) -> Any:
@@ -82,65 +85,85 @@ def head_of(I: Words, x: int, key: int) -> int:
 
 
 @inlined
-def own_key(S: Words, O: Words, T: Words, data: Words, s: int, pc: int, at: int) -> int:
-    """The key of a probe that takes it from the row itself."""
-    return data[T[s, COLS_IN] + (O[pc, OP_KEY0 + 1] - S[s, COL0]) * T[s, ROWS_IN] + at]
+def column_of(S: Words, T: Words, s: int, word: int) -> int:
+    """Where the input has the column that lies at `word` in the records of a stream."""
+    return T[s, COLS_IN] + (word - S[s, COL0]) * T[s, ROWS_IN]
 
 
 @inlined
-def ask_for(m: Words, h: Words, S: Words, I: Words, x: int, s: int, id: int) -> None:
-    """The lines of a record that hold its key and its link."""
-    r = record(S, s, id)
-    prefetch(m, r + I[x, KEY0])
-    prefetch(h, 2 * r + I[x, LINK])
-
-
-@inlined
-def step(
-    m: Words, h: Words, S: Words, I: Words, O: Words, W: Words, T: Words, data: Words, s: int, pc: int, row: int
+def set_out(
+    h: Words, S: Words, I: Words, O: Words, W: Words, data: Words, s: int, pc: int, column: int, first: int, last: int
 ) -> None:
-    """The walker of a row takes one step: what it waited for is here."""
-    w = s * RIM + (row & (RIM - 1))
-    waits = W[w, WAITS]
-    if waits == _NOTHING:
-        return
-    target, x = O[pc, TARGET], O[pc, INDEX]
-    id = -1
-    if waits == _BUCKET:
-        id = h[head_of(I, x, own_key(S, O, T, data, s, pc, row))]
-    else:
-        id = W[w, OUTER]
-        r = record(S, target, id)
-        if waits == _RECORD:
-            after = pc + 1
-            leaf = O[after, OP_KEY0]
-            if (
-                O[after, CODE] == PROBE
-                and O[after, OP_NKEYS] == 1
-                and (leaf == s or (leaf == target and S[target, KIND] != STATE))
-                and m[r + I[x, KEY0]] == own_key(S, O, T, data, s, pc, row)
-            ):
-                key = own_key(S, O, T, data, s, after, row) if leaf == s else m[r + O[after, OP_KEY0 + 1]]
-                place = head_of(I, O[after, INDEX], key)
-                prefetch(h, place)
-                W[w, INNER] = place
-                W[w, WAITS] = _SECOND_BUCKET
-                return
-        else:
-            second, y = O[pc + 1, TARGET], O[pc + 1, INDEX]
-            inner = W[w, INNER]
-            inner = h[inner] if waits == _SECOND_BUCKET else h[2 * record(S, second, inner) + I[y, LINK]]
-            if inner >= S[second, FLOOR]:
-                ask_for(m, h, S, I, y, second, inner)
-                W[w, INNER] = inner
-                W[w, WAITS] = _SECOND_RECORD
-                return
-        id = h[2 * r + I[x, LINK]]
-    W[w, WAITS] = _NOTHING
-    if id >= S[target, FLOOR]:
-        ask_for(m, h, S, I, x, target, id)
-        W[w, OUTER] = id
-        W[w, WAITS] = _RECORD
+    """The buckets of a group's rows are here: ask for the newest record of each."""
+    x, target = O[pc, INDEX], O[pc, TARGET]
+    heads, shift, buckets, key, link = I[x, HEADS_AT], I[x, SHIFT], I[x, BUCKETS], 2 * I[x, KEY0], I[x, LINK]
+    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
+    outers = 0
+    for row in range(first, last):
+        id = h[heads + ((scatter(data[column + row]) >> shift) & buckets)]
+        live = id >= floor
+        r = at + ((id if live else floor) & mask) * stride
+        prefetch(h, r + key)
+        prefetch(h, r + link)
+        W[s, OUTER_ROW + outers] = row
+        W[s, OUTER + outers] = r
+        outers += live
+    W[s, OUTERS], W[s, INNERS] = outers, 0
+
+
+@inlined
+def walk_inner(h: Words, S: Words, I: Words, O: Words, W: Words, s: int, pc: int) -> None:
+    """Buckets and records of the second probe are here: ask for the record that comes next in each chain."""
+    x, target = O[pc, INDEX], O[pc, TARGET]
+    key, link = 2 * I[x, KEY0], I[x, LINK]
+    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
+    kept = 0
+    for k in range(W[s, INNERS]):
+        id = h[W[s, INNER + k]]
+        live = id >= floor
+        r = at + ((id if live else floor) & mask) * stride
+        prefetch(h, r + key)
+        prefetch(h, r + link)
+        W[s, INNER + kept] = r + link
+        kept += live
+    W[s, INNERS] = min(kept, GROUP)  # as many may join them in walk_outer
+
+
+@inlined
+def walk_outer(
+    m: Words, h: Words, S: Words, I: Words, O: Words, W: Words, T: Words, data: Words, s: int, pc: int, column: int
+) -> None:
+    """Records of the first probe are here: ask for the second probe's bucket where one matches, and for the next of each chain."""
+    x, target, after = O[pc, INDEX], O[pc, TARGET], pc + 1
+    key, link = I[x, KEY0], I[x, LINK]
+    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
+    leaf, word, y = O[after, OP_KEY0], O[after, OP_KEY0 + 1], 0
+    own = leaf == s
+    goes_on = (
+        O[after, CODE] == PROBE and O[after, OP_NKEYS] == 1 and (own or (leaf == target and S[target, KIND] != STATE))
+    )
+    if goes_on:
+        y = O[after, INDEX]
+    heads, shift, buckets, second = I[y, HEADS_AT], I[y, SHIFT], I[y, BUCKETS], column_of(S, T, s, word)
+    kept, inners = 0, W[s, INNERS]
+    for k in range(W[s, OUTERS]):
+        row, r = W[s, OUTER_ROW + k], W[s, OUTER + k]
+        if goes_on:
+            value = data[second + row] if own else m[(r >> 1) + word]
+            same = m[(r >> 1) + key] == data[column + row]
+            place = heads + (((scatter(value) >> shift) & buckets) if same else 0)
+            prefetch(h, place)
+            W[s, INNER + inners] = place
+            inners += same
+        id = h[r + link]
+        live = id >= floor
+        r = at + ((id if live else floor) & mask) * stride
+        prefetch(h, r + 2 * key)
+        prefetch(h, r + link)
+        W[s, OUTER_ROW + kept] = row
+        W[s, OUTER + kept] = r
+        kept += live
+    W[s, OUTERS], W[s, INNERS] = kept, inners
 
 
 @inlined
@@ -150,15 +173,19 @@ def look_ahead(
     """Row `at` of stream `s` is next: walk on before those behind it."""
     pc, rows = S[s, PIPE], T[s, ROWS_IN]
     leads = pc >= 0 and O[pc, CODE] == PROBE and O[pc, OP_NKEYS] == 1
-    row = at + SETS_OUT
+    column = column_of(S, T, s, O[pc, OP_KEY0 + 1]) if leads else 0
+    row = at + 2 * GROUP
     if row < rows:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
             if I[x, NKEYS] == 1 and I[x, ORDERED] == 0:
-                prefetch(h, head_of(I, x, data[T[s, COLS_IN] + (I[x, KEY0] - S[s, COL0]) * rows + row]))
+                prefetch(h, head_of(I, x, data[column_of(S, T, s, I[x, KEY0]) + row]))
         if leads:
-            prefetch(h, head_of(I, O[pc, INDEX], own_key(S, O, T, data, s, pc, row)))
-            W[s * RIM + (row & (RIM - 1)), WAITS] = _BUCKET
+            prefetch(h, head_of(I, O[pc, INDEX], data[column + row]))
     if leads:
-        for k in range(1, SETS_OUT // STEP):
-            if at + k * STEP < rows:
-                step(m, h, S, I, O, W, T, data, s, pc, at + k * STEP)
+        if at % GROUP == 0:
+            set_out(h, S, I, O, W, data, s, pc, column, at + GROUP, min(at + 2 * GROUP, rows))
+            return
+        if W[s, INNERS] > 0:
+            walk_inner(h, S, I, O, W, s, pc + 1)
+        if W[s, OUTERS] > 0:
+            walk_outer(m, h, S, I, O, W, T, data, s, pc, column)

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from watersmeet.data import timestamps
 from watersmeet.engine import kernel as K
 from watersmeet.engine import layout as L
 from watersmeet.engine.compile import compile_plan
 from watersmeet.engine.compiled import announce
 from watersmeet.engine.gather import Gather
-from watersmeet.engine.intake import Intake, Rows, timestamps
+from watersmeet.engine.intake import Intake, Rows
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.state import Allocate, State
 from watersmeet.errors import PlanError
@@ -111,7 +112,7 @@ class Engine:
         self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
         self.cursor = np.zeros(ops, np.int64)
         self.bindings = np.zeros(leaves, np.int64)
-        self.walkers = np.zeros((leaves * L.RIM, L.WALKER_WIDTH), np.int64)
+        self.walkers = np.zeros((leaves, L.WALKER_WIDTH), np.int64)
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
         self.control[L.VICTIM] = -1
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
@@ -183,7 +184,7 @@ class Engine:
                 payload.append(given.payload)
         while True:
             state, pipelines = self.state, self.state.pipelines
-            self.walkers[:, L.WAITS] = 0  # rows are others, or the arena is laid out anew
+            self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
             self.control[L.AHEAD] = state.bytes > CACHE
             self.control[L.HOLDS] = state.tuples
             why = K.run(

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.data import arrow_type
-from watersmeet.engine.intake import flat
+from watersmeet.data import arrow_type, flat
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.vector import truths, vector
 from watersmeet.model.bind import BoundQuery

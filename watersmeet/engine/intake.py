@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from watersmeet.data import flat, timestamps
 from watersmeet.engine.layout import DEAD
 from watersmeet.engine.values import encode, mix_into, sortable
 from watersmeet.engine.vector import can_fail, truths, vector
@@ -129,10 +130,6 @@ class Intake:
         return made[0], made[1]
 
 
-def timestamps(table: pa.Table, name: str) -> Any:
-    return flat(table.column(name)).cast(pa.int64()).to_numpy(zero_copy_only=False)
-
-
 def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:
     """Where a predicate is true, looked at in these rows only if it could fail on others."""
     if not can_fail(expr):
@@ -147,11 +144,6 @@ def _reader(table: pa.Table) -> Any:
         return flat(table.column(column.name))
 
     return read
-
-
-def flat(column: pa.ChunkedArray) -> pa.Array:
-    """The column in one piece; Arrow's own combine_chunks copies even a single one."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _ranked(column: pa.Array) -> pa.Array:

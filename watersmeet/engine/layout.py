@@ -146,12 +146,14 @@ HOLDS: Final = 12  # tuples and entries in all stores
 PEAK: Final = 13  # the most that HOLDS has been
 CONTROL_WIDTH: Final = 14
 
-# walkers that look ahead (W), RIM rows for each stream: what the walker of a row to come waits for, and where it stands
-RIM: Final = 32
-WAITS: Final = 0
-OUTER: Final = 1  # id in the chain of the first probe
-INNER: Final = 2  # place of the second probe's bucket, then id in its chain
-WALKER_WIDTH: Final = 3
+# walkers that look ahead (W), a row for each stream; each list has one place more, for what is written but not kept
+GROUP: Final = 16  # rows whose walkers go together
+OUTERS: Final = 0  # walkers in chains of the first probe ...
+INNERS: Final = 1  # ... and of the second
+OUTER: Final = 2  # half words: records that the former look at next
+OUTER_ROW: Final = OUTER + GROUP + 1  # the rows that they go before
+INNER: Final = OUTER_ROW + GROUP + 1  # half words: buckets and links that the latter look at next
+WALKER_WIDTH: Final = INNER + 2 * GROUP + 1
 
 # phases
 PICK: Final = 0

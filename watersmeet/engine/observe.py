@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.engine.intake import Intake, Rows, timestamps
+from watersmeet.data import timestamps
+from watersmeet.engine.intake import Intake, Rows
 from watersmeet.model.bind import BoundQuery, Comparison
 from watersmeet.model.expr import Column, Expr
 from watersmeet.model.graph import JoinGraph

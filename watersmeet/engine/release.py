@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from watersmeet.engine.intake import timestamps
+from watersmeet.data import timestamps
 from watersmeet.model.bind import BoundQuery
 
 NEVER = -(1 << 62)

@@ -13,6 +13,7 @@ import pyarrow as pa
 ROWS: Final = 0
 MARK: Final = 1
 END: Final = 2
+BLOB_BYTES: Final = 100 << 10  # of rows, about
 
 SPARK_SCHEMA: Final = "cell INT, source INT, kind INT, low BIGINT, high BIGINT, rows BINARY"
 ARROW_SCHEMA: Final = pa.schema(

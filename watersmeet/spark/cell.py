@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from watersmeet.data import timestamps
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.intake import timestamps
 from watersmeet.engine.release import NEVER, Clock, take_below
 from watersmeet.model.query import RESULT_TS
 from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
+from watersmeet.spark.packing import route_hash_check
 from watersmeet.spark.park import Park
 from watersmeet.spark.spec import EFFECTIVE, LATE_COLUMNS, METRICS, CellSpec
 from watersmeet.spark.waiting import check_waiting
@@ -34,6 +35,7 @@ class Cell:
 
     def __init__(self, spec: CellSpec, number: int) -> None:
         self.spec, self.number = spec, number
+        self.fingerprint = {**spec.fingerprint, "hash": route_hash_check()}
         self.sources = spec.bound.sources
         self.identity: tuple[Any, ...] | None = None
         self.park: Park | None = None
@@ -45,8 +47,8 @@ class Cell:
         """Take one batch in and yield results, then late rows, then one row of metrics, in the columns of `spec.output`."""
         began = time.perf_counter()
         text = store.manifest()
-        manifest = Manifest(dict(self.spec.fingerprint)) if text is None else Manifest.read(text)
-        check_fingerprint(manifest.fingerprint, dict(self.spec.fingerprint), self.spec.refresh_tables)
+        manifest = Manifest(dict(self.fingerprint)) if text is None else Manifest.read(text)
+        check_fingerprint(manifest.fingerprint, self.fingerprint, self.spec.refresh_tables)
         self.manifest = manifest
         chunks = Chunks(store, manifest, [None if s.static else s.timestamp for s in self.sources])
         rebuilt = self.identity != self._identity() and not self._attach()
@@ -68,7 +70,7 @@ class Cell:
         for name, rows in late if self.spec.late else ():
             yield self._late_rows(name, rows)
         self._store(chunks, fresh)
-        manifest.fingerprint = dict(self.spec.fingerprint)
+        manifest.fingerprint = dict(self.fingerprint)
         manifest.version += 1
         manifest.token = secrets.token_hex(8)
         manifest.high, manifest.lowest = dict(self.clock.high), self.clock.lowest
@@ -156,7 +158,7 @@ class Cell:
 
     def _identity(self) -> tuple[Any, ...]:
         """Which stored state, plan and tables a copy in memory must be of to go on from here."""
-        pins = sorted(self.spec.fingerprint.items())
+        pins = sorted(self.fingerprint.items())
         return self.manifest.version, self.manifest.token, str(self.spec.plan), pins
 
     def _park(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.engine.intake import timestamps
+from watersmeet.data import timestamps
 from watersmeet.engine.release import NEVER
 from watersmeet.errors import StateError
 from watersmeet.spark.blob import decode_table, encode_table

@@ -6,6 +6,7 @@ Each worker then starts with Arrow, the compiled kernel and this package in memo
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -36,6 +37,13 @@ def prefer_installed() -> None:
             sys.path_importer_cache.pop(path, None)
 
 
+def spare_memory() -> None:
+    """Before Arrow is loaded: let it use the allocator that gives back what is free. Its own choice keeps some 30 MB more in each worker,
+    and the more the larger the windows are (docs/decisions.md, 67)."""
+    if sys.platform == "linux":
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
+
+
 def warm() -> None:
     """Load what workers need, and run the kernel once, so that its code is read from the cache."""
     import pandas  # noqa: F401
@@ -48,7 +56,7 @@ def warm() -> None:
     from watersmeet.model.query import Declaration, Output, Query, Source
     from watersmeet.model.types import BIGINT, TIMESTAMP, Field, Schema
     from watersmeet.model.window import Window
-    from watersmeet.spark import hot, pack, processor  # noqa: F401
+    from watersmeet.spark import hot, packing, processor  # noqa: F401
 
     schema = Schema((Field("a", BIGINT), Field("ts", TIMESTAMP)))
     query = Query(
@@ -61,13 +69,14 @@ def warm() -> None:
     rows = pa.table({"a": [1], "ts": pa.array([0], pa.timestamp("us", tz="UTC"))})
     for _ in engine.feed({"R": rows, "S": rows}):
         pass
-    pack.route_hash_check()
+    packing.route_hash_check()
 
 
 if __name__ == "__main__":
     # Ctrl-C goes to all processes of a terminal. It is the driver's: that stops the query, and with it the workers.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     prefer_installed()
+    spare_memory()
     with suppress(
         ImportError, WatersmeetError
     ):  # the worker that needs what is missing says so, where the user sees it

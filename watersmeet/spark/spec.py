@@ -16,7 +16,6 @@ from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
 from watersmeet.spark.blob import AGAIN, ALIVE, encode_table
-from watersmeet.spark.pack import route_hash_check
 from watersmeet.spark.route import Route
 from watersmeet.spark.waiting import WAITING_BYTES
 
@@ -104,7 +103,7 @@ def cell_bound(bound: BoundQuery, late: bool, order: str) -> BoundQuery:
 def fingerprint(
     bound: BoundQuery, route: Route, tables: Mapping[str, pa.Table], late: bool, order: str
 ) -> dict[str, str]:
-    """What routing and state depend on, in words, so that a difference can be named."""
+    """What routing and state depend on, in words, so that a difference can be named. Cells add how they hash."""
     made = {
         "query": str(_essence(bound.query)),
         "columns": "; ".join(
@@ -115,7 +114,6 @@ def fingerprint(
         "cells": str(route.cells),
         "shares": ", ".join(map(str, route.dimensions)),
         "keys": " ".join(map(str, route.keys)),
-        "hash": route_hash_check(),
         "order": order,
     }
     for name, table in tables.items():

@@ -24,19 +24,32 @@ from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Query
 from watersmeet.model.statistics import Statistics
 from watersmeet.model.types import STRING, TIMESTAMP, Schema
-from watersmeet.spark.blob import SPARK_SCHEMA
+from watersmeet.spark.blob import BLOB_BYTES, SPARK_SCHEMA
 from watersmeet.spark.columns import column, conform, is_streaming, schema_of, spark_schema
 from watersmeet.spark.control import control_source
 from watersmeet.spark.flow import Flow, Inlet
 from watersmeet.spark.listener import observed
-from watersmeet.spark.pack import BLOB_BYTES, PackEnd
+from watersmeet.spark.pack import PackEnd
 from watersmeet.spark.processor import CellProcessor
 from watersmeet.spark.selection import in_spark, mask
 from watersmeet.spark.spec import LATE_COLUMNS, METRICS
 from watersmeet.spark.waiting import SETTING, waiting_limit
 
 CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split anew later
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    # Commits as small as the batch.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # With any lower limit of bytes Spark adds up those of the batch anew for each row, which takes as long as writing it;
+    # the number of records keeps a batch of blobs below the 2 GB that Arrow can take.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str((1 << 30) // BLOB_BYTES),
+    # Workers of cells never have it; if those of pack had it, they would be others, of a second daemon.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+}
+# On local files Spark's usual way to commit starts a process (readlink) for every file that it looks at: 60 a batch, a fifth of a second.
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _log = logging.getLogger("watersmeet")
 
 
@@ -63,8 +76,9 @@ def stream(
     refresh_tables: go on although a static table has changed since the checkpoint was made.
 
     Reads spark.watersmeet.waitingBytes (how much may wait in a cell for a stream that is behind: 1 GiB unless set).
-    Sets spark.sql.shuffle.partitions to the number of cells, the state store to RocksDB, and the limits of Arrow batches
-    (spark.sql.execution.arrow.maxBytesPerBatch, maxRecordsPerBatch), in the session of the DataFrames.
+    Sets in the session of the DataFrames: spark.sql.shuffle.partitions to the number of cells, the state store to RocksDB, the limits
+    of Arrow batches (spark.sql.execution.arrow.maxBytesPerBatch, maxRecordsPerBatch), whole tracebacks of UDFs, and with a local master,
+    unless it is set, the checkpointFileManagerClass (docs/deploy.md, "Settings").
     """
     query = parse(text) if isinstance(text, str) else text
     if order not in ("event", "arrival"):
@@ -78,7 +92,7 @@ def stream(
         rates=stats.rate if stats else None, late=late, order=order, refresh_tables=refresh_tables,
         waiting_bytes=waiting_limit(session.conf.get(SETTING, None)),
     )  # fmt: skip
-    _configure(session, flow.spec.route.cells)
+    configure(session, flow.spec.route.cells)
     parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
     if control is not None:
         parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), SPARK_SCHEMA))
@@ -163,20 +177,12 @@ def _cells(budget: Budget | None) -> int:
     return max(1, ceil(budget.cpu)) if budget is not None and budget.cpu else CELLS
 
 
-def _configure(session: SparkSession, cells: int) -> None:
+def configure(session: SparkSession, cells: int) -> None:
     """What the stateful operator needs of the session; says so where it changes something."""
-    for name, value in (
-        ("spark.sql.shuffle.partitions", str(cells)),
-        ("spark.sql.streaming.stateStore.providerClass", ROCKSDB),
-        (
-            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
-            "true",
-        ),  # commits as small as the batch
-        # With any lower limit of bytes Spark adds up those of the batch anew for each row, which takes as long as writing it;
-        # the number of records keeps a batch of blobs below the 2 GB that Arrow can take.
-        ("spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)),
-        ("spark.sql.execution.arrow.maxRecordsPerBatch", str((1 << 30) // BLOB_BYTES)),
-    ):
+    settings = {"spark.sql.shuffle.partitions": str(cells), **_SETTINGS}
+    if str(session.conf.get("spark.master", "")).startswith("local") and session.conf.get(_FILE_MANAGER, None) is None:
+        settings[_FILE_MANAGER] = _BY_FILE_SYSTEM
+    for name, value in settings.items():
         was = session.conf.get(name, None)
         if was != value:
             session.conf.set(name, value)
@@ -195,4 +201,4 @@ def _output(bound: BoundQuery, late: bool) -> T.StructType:
     return spark_schema([*fields, (METRICS, STRING)])
 
 
-__all__ = ["CellProcessor", "stream"]
+__all__ = ["CellProcessor", "configure", "stream"]

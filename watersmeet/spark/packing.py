@@ -1,0 +1,125 @@
+"""Packing: the rows of one piece of a stream find their cells and become blobs.
+
+This is the part of pack that needs the engine's encodings, and so numba; workers load it, the driver need not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from watersmeet.engine.intake import Intake
+from watersmeet.engine.values import encode, mix_into
+from watersmeet.model.bind import BoundSource
+from watersmeet.model.types import Type
+from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, Parcel, encode_table
+
+if TYPE_CHECKING:
+    from watersmeet.spark.pack import Branch, Pack
+
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Packing:
+    """One piece of a stream under one alias. `seen` is told which rows are sent."""
+
+    def __init__(self, pack: Pack, branch: Branch, table: pa.Table, seen: Any, again: Any) -> None:
+        self.pack, self.branch, self.lane = pack, branch, branch.lane
+        passed = _mask(table, branch.mask)
+        if not branch.counted and passed is not None:
+            table, chosen = table.filter(pa.array(passed)), np.flatnonzero(passed)
+        else:
+            chosen = np.arange(table.num_rows)
+        sides = tuple(side for side, _, _ in self.lane.dimensions if side is not None)
+        intake = Intake(branch.source, branch.rest, sides, [])
+        alive = np.ones(table.num_rows, bool) if passed is None or not branch.counted else passed.copy()
+        if branch.rest:
+            some = np.flatnonzero(alive)
+            alive[some] = intake._selected(table.take(pa.array(some)))
+        selected = alive.copy()
+        columns = intake._encoded(table, alive)
+        if not branch.counted and not alive.all():
+            kept = np.flatnonzero(alive)
+            table, chosen, columns = table.take(pa.array(kept)), chosen[kept], tuple(c[kept] for c in columns)
+            alive = selected = alive[kept]
+        sent = table.select(list(branch.columns))
+        self.base = self._bases(sent, columns)
+        if again is not None:
+            sent = sent.append_column(AGAIN, pa.array(again[chosen]))
+        seen[chosen[selected]] = True
+        self.table, self.alive = sent, alive
+
+    def _bases(self, sent: pa.Table, columns: tuple[Any, ...]) -> Any:
+        """The base cell of each row."""
+        base = np.zeros(sent.num_rows, np.int64)
+        encoded = iter(columns)
+        for side, share, stride in self.lane.dimensions:
+            values = next(encoded) if side is not None else _row_hash(sent, self.branch.source)
+            base += part_of(values, share) * stride
+        return base
+
+    def parcels(self) -> Iterator[Parcel]:
+        if self.table.num_rows == 0:
+            return
+        if self.lane.everywhere:
+            for base in self.lane.bases:
+                here = pa.array(self.alive & (self.base == base))
+                yield from self._send(base, self.table.append_column(ALIVE, here))
+            return
+        table = self.table.append_column(ALIVE, pa.array(self.alive)) if self.branch.counted else self.table
+        if len(self.lane.bases) == 1:
+            yield from self._send(0, table)
+            return
+        order = self.base.astype(np.uint16).argsort(kind="stable")
+        table = table.take(pa.array(order))
+        ends = np.cumsum(np.bincount(self.base, minlength=self.lane.bases[-1] + 1))
+        for base in self.lane.bases:
+            first = int(ends[base - 1]) if base else 0
+            if ends[base] > first:
+                yield from self._send(base, table.slice(first, int(ends[base]) - first))
+
+    def _send(self, base: int, table: pa.Table) -> Iterator[Parcel]:
+        step = max(1, int(table.num_rows * BLOB_BYTES / max(table.nbytes, 1)))
+        for first in range(0, table.num_rows, step):
+            blob = encode_table(table.slice(first, step), compress=False)  # the shuffle compresses
+            for offset in self.lane.offsets:
+                yield self.pack.keys[base + offset], self.branch.number, ROWS, 0, 0, blob
+
+
+def part_of(values: Any, share: int) -> Any:
+    """In which of `share` parts each value lies: the routing hash, the same for all time (`route_hash_check`)."""
+    x = values.view(np.uint64) * _MIX
+    x ^= x >> np.uint64(32)
+    x *= _MIX
+    return ((x >> np.uint64(33)) % np.uint64(share)).astype(np.int64)
+
+
+def _row_hash(table: pa.Table, source: BoundSource) -> Any:
+    total = np.zeros(table.num_rows, np.int64)
+    for field in source.schema.fields:
+        if field.name in table.column_names:
+            values, valid = encode(table.column(field.name).combine_chunks(), field.type)
+            mix_into(np.ascontiguousarray(values), np.zeros(0, bool) if valid is None else valid, total, 1)
+    return total
+
+
+def route_hash_check() -> str:
+    """A few values hashed: equal as long as rows are routed as they were."""
+    table = pa.table(
+        {"i": [0, 1, -5, 2**62], "s": ["", "a", "Malmö", "longer than eight bytes"], "d": [0.0, -1.5, 1e300, None]}
+    )
+    made = []
+    for name, kind in (("i", "BIGINT"), ("s", "STRING"), ("d", "DOUBLE")):
+        values, valid = encode(table.column(name).combine_chunks(), Type(kind))
+        total = np.zeros(len(values), np.int64)
+        mix_into(np.ascontiguousarray(values), np.zeros(0, bool) if valid is None else valid, total, 1)
+        there = values if valid is None else values[valid]
+        made += [*part_of(np.ascontiguousarray(there), 4093).tolist(), *part_of(total, 4093).tolist()]
+    return " ".join(map(str, made))
+
+
+def _mask(table: pa.Table, name: str | None) -> Any | None:
+    return None if name is None else table.column(name).combine_chunks().to_numpy(zero_copy_only=False)
