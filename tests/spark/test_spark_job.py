@@ -60,26 +60,6 @@ def test_spark_runs_a_job_from_files_to_files(spark: SparkSession, tmp_path: Pat
         SparkJob(missing, Location(str(tmp_path / "o2"), "parquet"), str(tmp_path / "c2")).run(spark, print)
 
 
-def test_spark_packs_and_joins_in_the_same_workers(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark has a daemon of Python workers for each environment that it asks for; all that a query does should run in one."""
-    _write(tmp_path)
-    query = wm.parse(JOB.format(tmp_path))
-    SparkJob(query, Location(str(tmp_path / "out"), "parquet"), str(tmp_path / "checkpoint")).run(spark, lambda _: None)
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    environments = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_text().split("\0")
-            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            variables = (process / "environ").read_text().split("\0")
-        except OSError:
-            continue  # it has ended, or is another's
-        if parent == gateway.proc.pid and "pyspark.daemon" in command and "PYTHON_UDF_BATCH_SIZE=100" in variables:
-            environments.add(frozenset(v for v in variables if not v.startswith("PYTHON_WORKER_FACTORY_SECRET=")))
-    assert len(environments) == 1, environments and frozenset.symmetric_difference(*environments)
-
-
 def test_spark_learns_what_counting_pairs_gives(spark: SparkSession, tmp_path: Path) -> None:
     tables = _write(tmp_path)
     query = wm.parse(JOB.format(tmp_path))

@@ -22,8 +22,6 @@ from watersmeet.errors import QueryError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr
 from watersmeet.model.graph import JoinGraph
-from watersmeet.optimize import cells as cells_of
-from watersmeet.optimize.problem import Problem
 
 MOST_CELLS = 4096
 
@@ -105,6 +103,9 @@ def choose_dimensions(bound: BoundQuery, cells: int, rates: Mapping[str, float])
     if len(streams) == 1:  # with static tables only: no copies whatever the split
         name, split = next(iter(sides.items()), (f"rows of {streams[0]}", ((streams[0], None),)))
         return (Dimension(name, cells, split),)
+    from watersmeet.optimize import cells as cells_of  # workers have no use for the optimizer
+    from watersmeet.optimize.problem import Problem
+
     masks = [cells_of.Dimension(n, sum(1 << streams.index(a) for a, _ in split)) for n, split in sides.items()]
     problem = Problem.of({a: rates.get(a, 1.0) for a in streams}, 1.0, {})
     shares = cells_of.choose_shares(problem, masks, cells)
