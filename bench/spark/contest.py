@@ -107,7 +107,7 @@ class Contest:
         try:
             return _follow(name, command, self.workload.rows, report, memory)
         finally:
-            for left in (f"checkpoint-{name.replace(' ', '-')}", "local", "warehouse"):
+            for left in (f"checkpoint-{name}", "local", "warehouse"):
                 shutil.rmtree(self.folder / left, ignore_errors=True)
 
 

@@ -136,11 +136,7 @@ def main() -> None:
     began = time.time()
     frames = {n: read(spark, folder, n) for n in job["columns"]}
     query = contest(name, job, frames).writeStream.format("noop")
-    running = (
-        query.option("checkpointLocation", str(folder / f"checkpoint-{name.replace(' ', '-')}"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    running = query.option("checkpointLocation", str(folder / f"checkpoint-{name}")).trigger(availableNow=True).start()
     follow(running, job["limit_seconds"])
     print(json.dumps({"began": began, "ended": time.time()}), flush=True)
     spark.stop()

@@ -1,11 +1,12 @@
 """A cell that joins nothing: it takes the rows of a batch in, and gives as many results back as the common workload has. What is left is
-Spark's way to Python and back, which no join in Python can be faster than."""
+Spark's way to Python and back, and the packing of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import TimerValues
 
@@ -21,7 +22,7 @@ class HollowProcessor(CellProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[Any]:
         taken = sum(decode_table(parcel[-1]).num_rows for parcel in _parcels(rows) if parcel[2] == ROWS)
-        numbers = pa.array(range(PIECE), pa.int64())
+        numbers = pa.array(np.arange(PIECE))
         columns = [
             pa.nulls(PIECE, f.type) if pa.types.is_string(f.type) else numbers.cast(f.type) for f in self.spec.output
         ]
