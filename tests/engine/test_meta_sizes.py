@@ -1,4 +1,4 @@
-"""How much fits where changes nothing: output buffers, first sizes of stores, chunks of input, ids that are taken down, look-ahead."""
+"""How much fits where changes nothing: output buffers, first sizes of stores, chunks of input, groups, ids taken down, look-ahead."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ CHOICES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "OUT": (executor, (1, 2, 3, 7, 1 << 16)),
     "CHUNK": (executor, (1, 3, 10, 1 << 17)),
     "CACHE": (executor, (0, 1 << 20)),
+    "GROUP": (executor, (8, 9, 100, 512)),
+    "LISTS": (executor, (0, 100, 1 << 16)),
     "SLACK": (executor, (0, 5, 1 << 16)),
     "SMALLEST": (state, (2, 4, 64, 1024)),
     "REBASE": (state, (1, 20, 1 << 30)),

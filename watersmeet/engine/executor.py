@@ -28,6 +28,8 @@ from watersmeet.model.program import Probe, Program
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
 CACHE = 1 << 20  # bytes of state from which on the kernel looks ahead
+GROUP = 512  # rows that go through their pipelines together
+LISTS = 1 << 16  # entries that the lists of what they find have room for, besides the rows themselves
 SLACK = 1 << 16  # rows of payload that a PARTITION BY window may keep beyond twice what it holds
 FOREVER = 1 << 62
 
@@ -118,6 +120,11 @@ class Engine:
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
         if not hasattr(self, "out"):
             self.out = np.zeros((leaves + 1, OUT), np.int64)
+            self.notes = np.zeros((GROUP, L.NOTE_FROM + 2 * leaves), np.int64)
+            entries = GROUP + max(LISTS // leaves**2, leaves**2)
+            self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 1, entries), np.int64)
+            self.walk = np.zeros((L.WALK_ROWS, entries), np.int64)
+        self.control[L.MANY] = GROUP if self.state.groups else 0
 
     @property
     def plan(self) -> Plan:
@@ -189,7 +196,8 @@ class Engine:
             self.control[L.HOLDS] = state.tuples
             why = K.run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
-                self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, T, data, flags, L.FAR, clock,
+                self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, self.notes, self.lists, self.walk,
+                T, data, flags, L.FAR, clock,
             )  # fmt: skip
             self._note_peak()
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
@@ -302,7 +310,7 @@ class Engine:
             while True:
                 why = K.fill(
                     state.m, state.h, state.S, state.I, state.pipelines.ops, state.pipelines.checks, state.members, state.sources,
-                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, driver, pipe,
+                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, driver, pipe,
                 )  # fmt: skip
                 if why == L.DONE:
                     break

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from watersmeet.engine.ahead import look_ahead
 from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.group import enter_all, go_together, take, write_all
 from watersmeet.engine.layout import (
     AHEAD,
     ALIVE_IN,
+    ALONE,
     AT,
     COLS_IN,
     DEAD,
@@ -20,6 +22,7 @@ from watersmeet.engine.layout import (
     EXPIRES,
     EXPIRIES,
     FAR,
+    FEW,
     FILL_NEXT,
     FLOOR,
     FRESH,
@@ -27,8 +30,14 @@ from watersmeet.engine.layout import (
     HOLDS,
     KIND,
     LEAVE_PIPE,
+    MANY,
     NEXT,
+    NOTE_ID,
+    NOTE_NOW,
+    NOTE_STREAM,
     NOW,
+    OUT_FULL,
+    OUT_ROWS,
     PART_IN,
     PART_MASK,
     PART_USED,
@@ -40,6 +49,7 @@ from watersmeet.engine.layout import (
     PICK,
     PIPE,
     QUOTA,
+    REST,
     RING,
     ROW0,
     ROWS,
@@ -48,11 +58,14 @@ from watersmeet.engine.layout import (
     SIZE,
     START,
     STREAM,
+    TAKEN,
+    TOTAL,
     TS,
     TS_IN,
     VICTIM,
     WANTED,
     WINDOW,
+    WRITING,
 )  # fmt: skip
 from watersmeet.engine.pursue import pursue
 from watersmeet.engine.stores import (
@@ -110,23 +123,55 @@ def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 @compiled
 def run(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, W: Words, T: Words, data: Words, flags: Words, until: int,
-    clock: int,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, W: Words, notes: Words, lists: Words, walk: Words,
+    T: Words, data: Words, flags: Words, until: int, clock: int,
 ) -> int:  # fmt: skip
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
     while True:
+        if control[PHASE] == WRITING:
+            write_all(S, O, counters, out, control, notes, lists, walk)
+            control[PHASE] = PICK
         if control[PHASE] == RUNNING:
-            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control)
+            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes)
             if why != DONE:
                 return why
             if control[VICTIM] >= 0:
                 remove(m, h, S, I, control[STREAM], control[VICTIM])
                 control[HOLDS] -= 1
             control[PHASE] = PICK
+        if control[ALONE] < control[TAKEN]:  # rows of a group that found too much: one by one
+            g = control[ALONE]
+            control[ALONE] = g + 1
+            s = notes[g, NOTE_STREAM]
+            if notes[g, NOTE_ID] >= 0 and S[s, PIPE] >= 0:
+                begin(S, control, bound, S[s, PIPE], s, notes[g, NOTE_ID], notes[g, NOTE_NOW], -1)
+            continue
+        control[TAKEN] = 0
+        control[ALONE] = 0
         control[PEAK] = max(control[PEAK], control[HOLDS])
         if control[QUOTA] <= 0:
             return PAUSED
+        # a group, if the plan is for groups and the last ones have gone well
+        if control[MANY] >= FEW:
+            taken = take(S, control, T, data, notes, lists, walk, until)
+            enter_all(m, S, control, T, data, flags, notes, lists, taken)
+            control[TOTAL] = go_together(m, h, S, I, O, control, notes, lists, walk, taken, out.shape[1])
+            if control[TOTAL] < 0:
+                control[TAKEN] = taken
+            elif control[TOTAL] > out.shape[1] - control[OUT_ROWS]:
+                control[PHASE] = WRITING
+                return OUT_FULL
+            else:
+                write_all(S, O, counters, out, control, notes, lists, walk)
+            if control[MANY] < FEW:
+                control[MANY] = -REST
+            if taken > 0:
+                continue
+        elif control[MANY] < 0:
+            control[MANY] += 1
+            if control[MANY] == 0:
+                control[MANY] = FEW
         # the next arrival
         s, now = -1, until
         for k in range(n):
@@ -200,12 +245,12 @@ def run(
 @compiled
 def fill(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, driver: int, pipe: int,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, notes: Words, driver: int, pipe: int,
 ) -> int:  # fmt: skip
     """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
     while True:
         if control[PHASE] == RUNNING:
-            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control)
+            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes)
             if why != DONE:
                 return why
             control[PHASE] = PICK

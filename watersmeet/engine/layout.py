@@ -144,7 +144,34 @@ FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
 AHEAD: Final = 11  # whether to prefetch for rows to come
 HOLDS: Final = 12  # tuples and entries in all stores
 PEAK: Final = 13  # the most that HOLDS has been
-CONTROL_WIDTH: Final = 14
+MANY: Final = 14  # rows of the next group (group.py), 0: none; negative: rows that go one by one before the next
+TAKEN: Final = 15  # rows of a group that found too much ...
+ALONE: Final = 16  # ... of which so many have gone on one by one
+TOTAL: Final = 17  # results of the last group
+CONTROL_WIDTH: Final = 18
+
+# groups: notes of what each row may meet, lists of partial results, and those that walk along chains
+BLOCK: Final = 64  # rows for which it is noted together what has left a RANGE window
+FEW: Final = 8  # rows below which a group does not pay
+REST: Final = 4096  # rows that go one by one before a group is tried again
+NOTE_STREAM: Final = 0
+NOTE_ID: Final = 1  # -1: the row does not join
+NOTE_NOW: Final = 2
+NOTE_ROW: Final = 3  # how many results it has, then where they go
+NOTE_FROM: Final = 4  # for each leaf: all ids below this have left, and the id after the last that has come
+LIST_PARENT: Final = 0  # entry of the list before that this one prolongs
+LIST_ID: Final = 1
+LIST_G: Final = 2  # row of the group
+LIST_ROWS: Final = 3
+WALK_KEY: Final = 0  # for each entry that probes: its key,
+WALK_PLACE: Final = 1  # the bucket of that,
+WALK_LOW: Final = 2  # and what it may meet: from this id
+WALK_HIGH: Final = 3  # to before this one
+WALK_WHO: Final = 4  # for each that is still on its way: which entry it is,
+WALK_AT: Final = 5  # and the id that it looks at next
+WALK_SINCE: Final = 6  # for each entry that probes: the earliest timestamp that it may meet
+WALK_NEXT: Final = 7  # for each stream: the timestamp of its next row
+WALK_ROWS: Final = 8
 
 # walkers that look ahead (W), a row for each stream; each list has one place more, for what is written but not kept
 GROUP: Final = 16  # rows whose walkers go together
@@ -158,6 +185,7 @@ WALKER_WIDTH: Final = INNER + 2 * GROUP + 1
 # phases
 PICK: Final = 0
 RUNNING: Final = 1
+WRITING: Final = 2  # a group's results wait for room in the output
 
 # why the kernel came back
 DONE: Final = 0

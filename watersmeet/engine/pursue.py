@@ -12,6 +12,7 @@ from __future__ import annotations
 from watersmeet.engine.compiled import Words, inlined
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
+    ALONE,
     BUCKETS,
     CHECK_FROM,
     CHECK_TO,
@@ -38,6 +39,7 @@ from watersmeet.engine.layout import (
     MASK,
     MATCHES,
     NE,
+    NOTE_FROM,
     NOW,
     OP_KEY0,
     OP_NKEYS,
@@ -46,19 +48,23 @@ from watersmeet.engine.layout import (
     OUT_ROWS,
     PC,
     PROBE,
+    RANGE,
     RING,
     ROWBASE,
     ROWNUM,
     ROWS_AT,
     SHIFT,
     SIMPLE,
+    SIZE,
     START,
     STATE,
     STORE,
     STRIDE,
     TARGET,
+    TS,
     TUPLES_IN,
     WANTED,
+    WINDOW,
 )  # fmt: skip
 from watersmeet.engine.ordered import first_from, successor, tree_key
 from watersmeet.engine.stores import entry_alive, mix, record, room, store_entry
@@ -183,7 +189,7 @@ def emit(m: Words, S: Words, bound: Words, now: int, out: Words, row: int) -> No
 @inlined
 def pursue(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words,
-    cursor: Words, bound: Words, out: Words, control: Words,
+    cursor: Words, bound: Words, out: Words, control: Words, notes: Words,
 ) -> int:  # fmt: skip
     """Run the pipeline under way to its end (DONE), or until the output is full or a state must grow."""
     pc, start, fresh, row = control[PC], control[START], control[FRESH], control[OUT_ROWS]
@@ -202,13 +208,18 @@ def pursue(
                 # The common cases, without the branches of next_match; a last probe emits on the spot.
                 s, x = O[pc, TARGET], O[pc, INDEX]
                 floor, mask, at, stride = S[s, FLOOR], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
+                high, since = FAR, DEAD
+                if control[ALONE] > 0:
+                    floor = notes[control[ALONE] - 1, NOTE_FROM + 2 * s]
+                    high = notes[control[ALONE] - 1, NOTE_FROM + 2 * s + 1]
+                    since = control[NOW] - S[s, SIZE] if S[s, WINDOW] == RANGE else DEAD
                 word, link, key = I[x, KEY0], I[x, LINK], keys[pc, 0]
                 last = simple == 2 or simple == 4
                 found = False
                 while id >= floor:
                     r = at + (id & mask) * stride
                     after = h[2 * r + link]
-                    if m[r + word] == key:
+                    if m[r + word] == key and id < high and m[r + TS] >= since:
                         alive = True
                         if simple < 3:
                             bound[s] = id

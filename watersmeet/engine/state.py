@@ -130,6 +130,17 @@ class State:
         self.S[: self.leaves, L.PIPE] = self.pipelines.arrive
         self.S[: self.leaves, L.LEAVE_PIPE] = self.pipelines.leave
 
+    @property
+    def groups(self) -> bool:
+        """Whether rows may go through their pipelines together (group.py)."""
+        ops = self.pipelines.ops
+        return bool(
+            (self.S[:, L.KIND] == L.RING).all()
+            and not self.S[:, L.EAGER].any()
+            and (self.S[:, L.LEAVE_PIPE] < 0).all()
+            and (ops[ops[:, L.CODE] == L.PROBE, L.SIMPLE] > 0).all()
+        )
+
     def _partitioned(self, s: int) -> bool:
         return bool(self.S[s, L.WINDOW] == L.PARTITION)
 
