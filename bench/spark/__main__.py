@@ -1,9 +1,9 @@
 """python -m bench.spark run [--quick] [CASE...] | compare OLD.csv NEW.csv
 
 Contestants one after the other, each in a process of its own, on the same rows, two cores. CASE: common (350,000 rows a batch, all
-contestants), large (1.4 million a batch, from a cold start to the end of 14 million rows), sizes (other batch sizes), growth (windows x1,
-x10, x100, and memory), ways (2 to 5 streams); all if none is named. Results: bench/results/spark.csv and spark.png; of some cases only
-spark-part, with --quick (smaller, less exact) spark-quick or spark-part-quick.
+contestants), large (20 batches of 1.4 million rows, and from a cold start to the end of 14 million), sizes (other batch sizes), growth
+(windows x1, x10, x100, and memory), ways (2 to 5 streams); all if none is named. Results: bench/results/spark.csv and spark.png; of some
+cases only spark-part, with --quick (smaller, less exact) spark-quick or spark-part-quick.
 """
 
 from __future__ import annotations

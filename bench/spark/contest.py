@@ -33,7 +33,6 @@ class Run:
     batches: tuple[dict[str, Any], ...]
     spawned: float
     began: float
-    ended: float
     memory: tuple[Memory, ...] = ()
 
     @property
@@ -63,13 +62,13 @@ class Run:
         """From the start of the query (the session is there) to the end of its first batch."""
         return float(self.batches[0]["at"] - self.began)
 
-    @property
-    def cold_seconds(self) -> float:
-        """From the start of the process to the end of the last row."""
-        return self.ended - self.spawned
-
-    def cold_seconds_at(self, rows: int) -> float:
-        """The same for more rows than there were: the first batch as measured, the rest at the steady rate."""
+    def cold_seconds(self, rows: int) -> float:
+        """From the start of the process to the end of so many rows; of rows that there were not, the rest at the steady rate."""
+        done = 0
+        for batch in self.batches:
+            done += batch["rows"]
+            if done >= rows:
+                return float(batch["at"] - self.spawned)
         first = self.batches[0]
         return float(first["at"] - self.spawned + (rows - first["rows"]) / self.rate)
 
@@ -137,7 +136,7 @@ def _follow(name: str, command: list[str], rows: int, report: Report, memory: bo
         if process.returncode or not batches or not bounds:
             errors.seek(0)
             raise SystemExit(f"{name} failed ({process.returncode}):\n{errors.read()[-3000:]}")
-    return Run(name, tuple(batches), spawned, bounds["began"], bounds["ended"], tuple(watch.seen if watch else ()))
+    return Run(name, tuple(batches), spawned, bounds["began"], tuple(watch.seen if watch else ()))
 
 
 def flink_is_there() -> bool:

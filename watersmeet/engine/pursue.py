@@ -219,9 +219,9 @@ def pursue(
                 while id >= floor:
                     r = at + (id & mask) * stride
                     after = h[2 * r + link]
-                    if m[r + word] == key and id < high and m[r + TS] >= since:
-                        alive = True
+                    if m[r + word] == key:
                         if simple < 3:
+                            alive = id < high and m[r + TS] >= since
                             bound[s] = id
                         else:
                             alive = bind_alive(h, S, members, s, r, bound)

@@ -15,7 +15,6 @@ MARK: Final = 1
 END: Final = 2
 BLOB_BYTES: Final = 100 << 10  # of rows, about
 
-SPARK_SCHEMA: Final = "cell INT, source INT, kind INT, low BIGINT, high BIGINT, rows BINARY"
 ARROW_SCHEMA: Final = pa.schema(
     [("cell", pa.int32()), ("source", pa.int32()), ("kind", pa.int32()), ("low", pa.int64()), ("high", pa.int64()),
      ("rows", pa.binary())]

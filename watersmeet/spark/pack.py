@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from watersmeet.spark.route import Lane
 from watersmeet.spark.worker import settle
 
 PIECE_BYTES: Final = 32 << 20  # input that is packed at a time
+TOGETHER: Final = 32  # blobs that are handed to Spark at a time
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class Pack:
             seen = np.zeros(table.num_rows, bool)
             for branch in self.branches:
                 again = seen.copy() if branch is not self.branches[0] else None
-                for parcel in Packing(self, branch, table, seen, again).parcels():
-                    yield parcels_batch([parcel])
+                parcels = Packing(self, branch, table, seen, again).parcels()
+                while some := list(islice(parcels, TOGETHER)):
+                    yield parcels_batch(some)
         settle()
         if high >= low:
             yield parcels_batch([(key, self.branches[0].number, MARK, low, high, None) for key in self.keys])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import (
@@ -12,9 +14,9 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
     ValueState,
 )
+from pyspark.sql.types import BinaryType, DataType, LongType, StringType, StructField, StructType
 
 from watersmeet.errors import StateError
-from watersmeet.spark.spec import CellSpec
 from watersmeet.spark.worker import settle
 
 if TYPE_CHECKING:
@@ -22,17 +24,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from watersmeet.spark.blob import Parcel
+    from watersmeet.spark.spec import CellSpec
 
 
 class CellProcessor(StatefulProcessor):
-    """One for each task. `handleInputRows` is called once for each cell and batch."""
+    """One for each task. `handleInputRows` is called once for each cell and batch.
+
+    The spec travels as bytes: Spark plans the operator in a process of its own, which calls `init` only, and need not load Arrow for it.
+    """
 
     def __init__(self, spec: CellSpec) -> None:
-        self.spec = spec
+        self._given = pickle.dumps(spec)
+
+    @cached_property
+    def spec(self) -> CellSpec:
+        made: CellSpec = pickle.loads(self._given)
+        return made
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.manifest = handle.getValueState("manifest", "text STRING")
-        self.chunks = handle.getMapState("chunks", "number BIGINT", "rows BINARY")
+        self.manifest = handle.getValueState("manifest", _struct(text=StringType()))
+        self.chunks = handle.getMapState("chunks", _struct(number=LongType()), _struct(rows=BinaryType()))
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         from watersmeet.spark import hot
@@ -87,6 +98,11 @@ class SparkStore:
 
     def remove_chunk(self, number: int) -> None:
         self._chunks.removeKey((number,))
+
+
+def _struct(**fields: DataType) -> StructType:
+    """A schema of the state; as text Spark would parse it anew for each task."""
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
 def _parcels(frames: Iterator[pd.DataFrame]) -> Iterator[Parcel]:

@@ -13,12 +13,16 @@ from watersmeet.spark.hush import hushed
 
 # Arrow in the JVM looks at every single value whether it lies within its buffer; Spark only reads values that are there.
 _UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+# Java begins with a heap of 1/64 of the memory and room for few classes, and collects garbage dozens of times before both have grown
+# to what Spark needs. Never above the largest heap that is set.
+_ROOM = "-XX:InitialRAMPercentage=6.25 -XX:MetaspaceSize=256m"
+_JAVA = f"{_UNCHECKED} {_ROOM}"
 
 # What a session should have from its start; wm.stream sets what can be set later.
 SETTINGS: Mapping[str, str] = {
     "spark.python.daemon.module": "watersmeet.spark.daemon",
-    "spark.driver.defaultJavaOptions": _UNCHECKED,
-    "spark.executor.defaultJavaOptions": _UNCHECKED,
+    "spark.driver.defaultJavaOptions": _JAVA,
+    "spark.executor.defaultJavaOptions": _JAVA,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # what others can read; Spark's own default is long deprecated
     "spark.ui.showConsoleProgress": "false",

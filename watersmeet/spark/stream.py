@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from watersmeet.api import choose
 from watersmeet.data import arrow_schema, as_table
@@ -24,7 +25,7 @@ from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Query
 from watersmeet.model.statistics import Statistics
 from watersmeet.model.types import STRING, TIMESTAMP, Schema
-from watersmeet.spark.blob import BLOB_BYTES, SPARK_SCHEMA
+from watersmeet.spark.blob import ARROW_SCHEMA, BLOB_BYTES
 from watersmeet.spark.columns import column, conform, is_streaming, schema_of, spark_schema
 from watersmeet.spark.control import control_source
 from watersmeet.spark.flow import Flow, Inlet
@@ -50,6 +51,7 @@ _SETTINGS = {
 # On local files Spark's usual way to commit starts a process (readlink) for every file that it looks at: 60 a batch, a fifth of a second.
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_PARCELS = from_arrow_schema(ARROW_SCHEMA)  # not as text: Spark takes a third of a second to read its first
 _log = logging.getLogger("watersmeet")
 
 
@@ -95,7 +97,7 @@ def stream(
     configure(session, flow.spec.route.cells)
     parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
     if control is not None:
-        parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), SPARK_SCHEMA))
+        parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), _PARCELS))
     united = reduce(DataFrame.union, parcels)
     joined = united.groupBy("cell").transformWithStateInPandas(
         CellProcessor(flow.spec), _output(bound, late), "Append", "None"
@@ -191,7 +193,7 @@ def configure(session: SparkSession, cells: int) -> None:
 
 def _packed(frame: DataFrame, inlet: Inlet) -> DataFrame:
     columns = [column(n) for n in inlet.columns] + [mask(p).alias(n) for n, p in inlet.masks]
-    return frame.select(*columns).mapInArrow(inlet.pack, SPARK_SCHEMA)
+    return frame.select(*columns).mapInArrow(inlet.pack, _PARCELS)
 
 
 def _output(bound: BoundQuery, late: bool) -> T.StructType:
