@@ -157,6 +157,8 @@ def run(
             taken = take(S, control, T, data, notes, lists, walk, until)
             enter_all(m, S, control, T, data, flags, notes, lists, taken)
             control[TOTAL] = go_together(m, h, S, I, O, control, notes, lists, walk, taken, out.shape[1])
+            if control[MANY] < FEW:
+                control[MANY] = -REST
             if control[TOTAL] < 0:
                 control[TAKEN] = taken
             elif control[TOTAL] > out.shape[1] - control[OUT_ROWS]:
@@ -164,8 +166,6 @@ def run(
                 return OUT_FULL
             else:
                 write_all(S, O, counters, out, control, notes, lists, walk)
-            if control[MANY] < FEW:
-                control[MANY] = -REST
             if taken > 0:
                 continue
         elif control[MANY] < 0:
