@@ -22,7 +22,7 @@ MJOIN, XJOIN = Plan.parse("(R S T) orders {T: S R}"), Plan.parse("((R S) T)")
 
 @dataclass(frozen=True)
 class Line:
-    """One measured case: median over the repeats, and their range."""
+    """One measured case: median over the repeats, and their range (of growth: the middle half)."""
 
     case: str
     what: str
@@ -58,6 +58,25 @@ def rates(
         yield Line(case, name, middle[name], min(values), max(values), "rows/s", peer)
 
 
+def growth(n: int, scales: tuple[int, ...], what: str, plan: Plan, repeat: int) -> Iterator[Line]:
+    """What a row costs once windows are full, for windows of several sizes, taken in turns, and then how many times
+    as much as with the smallest windows, turn by turn, since the machine's speed changes from one turn to the next."""
+    loads = {scale: common(n * max(1, scale // 30), scale=scale) for scale in scales}
+    taken: dict[int, list[float]] = {scale: [] for scale in scales}
+    for turn in range(repeat + 1):
+        for scale, load in loads.items():
+            made = measure.engine(load, plan, filled=True)
+            if turn:  # the first compiles, warms up
+                taken[scale].append(made.seconds / (made.rows or load.rows))
+    for scale, seconds in taken.items():
+        speeds = [1 / s for s in seconds]
+        yield Line(f"windows x{scale}, once full", what, statistics.median(speeds), min(speeds), max(speeds), "rows/s")
+    for scale in scales[1:]:
+        times = [large / small for large, small in zip(taken[scale], taken[scales[0]], strict=True)]
+        low, _, high = statistics.quantiles(times, n=4)
+        yield Line(f"windows x{scale}, cost of a row", what, statistics.median(times), low, high, "times that of x1")
+
+
 def lines(repeat: int, quick: bool) -> Iterator[Line]:
     n = 50_000 if quick else 300_000
     three = common(n)
@@ -87,11 +106,8 @@ def lines(repeat: int, quick: bool) -> Iterator[Line]:
             {"by hand": lambda w=grown, b=bits: measure.by_hand(w, b), "mjoin": lambda w=grown: measure.engine(w, MJOIN),
              "xjoin": lambda w=grown: measure.engine(w, XJOIN)}, repeat, "by hand",
         )  # fmt: skip
-        yield from rates(
-            f"windows x{scale}, once full", grown,
-            {"mjoin": lambda w=grown: measure.engine(w, MJOIN, filled=True),
-             "xjoin": lambda w=grown: measure.engine(w, XJOIN, filled=True)}, repeat, None,
-        )  # fmt: skip
+    for plan, tree in (("mjoin", MJOIN), ("xjoin", XJOIN)):
+        yield from growth(n, (1, 10) if quick else (1, 10, 100), plan, tree, 3 * repeat)
     for skew in (0.5, 0.9):
         bent = common(n // 3, skew=skew)
         yield from rates(

@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import TimerValues
 
 from watersmeet.spark.blob import ROWS, decode_table
-from watersmeet.spark.processor import CellProcessor, _frame, _parcels
+from watersmeet.spark.blocks import blocks
+from watersmeet.spark.processor import CellProcessor, _parcels
 
 RESULTS_PER_ROW = 1.3  # that a cell gets, copies counted: in the common workload 1.5 results for each row that is read
 PIECE = 1 << 16
@@ -29,6 +30,6 @@ class HollowProcessor(CellProcessor):
         piece = pa.RecordBatch.from_arrays(columns, schema=self.spec.output)
         left = int(taken * RESULTS_PER_ROW)
         while left > 0:
-            yield _frame(piece.slice(0, min(left, PIECE)))
+            yield blocks(piece.slice(0, min(left, PIECE)))
             left -= PIECE
         self.manifest.update((str(taken),))

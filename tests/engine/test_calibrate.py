@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 import watersmeet as wm
 from watersmeet.cli.app import app
 from watersmeet.engine.calibrate import PLANS, Shape, Timed, calibrate, fit
-from watersmeet.model.prices import load_prices, priced, save_prices
+from watersmeet.model.prices import TOGETHER, load_prices, priced, save_prices
 
 FEW = tuple(Shape(plan, window, fan) for plan in PLANS[:3] for window in (100, 1000) for fan in (0.2, 5.0))
 QUERY = """CREATE STREAM R (a BIGINT, ts TIMESTAMP); CREATE STREAM S (a BIGINT, ts TIMESTAMP);
@@ -31,17 +32,20 @@ def test_calibrate_finds_the_prices_that_made_the_times() -> None:
     counts = [(1000, 50, 1000, 900), (1000, 9000, 1000, 1000), (4000, 3000, 1000, 990), (2000, 2500, 3000, 2900)]
     runs = tuple(
         Timed(
-            Shape("(S0 S1)", 100, 1.0),
-            sum(p * c for p, c in zip(true, each, strict=True)),
+            Shape(plan, 100, 1.0),
+            part * sum(p * c for p, c in zip(true, each, strict=True)),
             *each,
             10_000,
             10_000 * true[3],
         )
         for each in counts
+        for plan, part in (("((S0 S1) S2)", 1.0), ("(S0 S1 S2)", 0.4))
     )
     found, errors = fit(runs)
-    assert found == pytest.approx(true, rel=1e-6)
+    assert (found.probe, found.match, found.insert, found.delete) == pytest.approx(true, rel=1e-6)
+    assert found.together == pytest.approx(0.4)
     assert max(map(abs, errors)) < 1e-9
+    assert fit(runs[::2])[0].together == 1.0  # no plan of one node among them
 
 
 def test_calibrate_measures_this_engine() -> None:
@@ -55,7 +59,7 @@ def test_calibrate_measures_this_engine() -> None:
 
 
 def test_calibrate_prices_are_kept_and_used(prices: Path) -> None:
-    assert load_prices() is None and priced(STATS) == STATS
+    assert load_prices() is None and priced(STATS) == replace(STATS, costs=wm.Costs(together=TOGETHER))
     mine = wm.Costs(1e-6, 2e-6, 3e-6, 4e-6, "measured here")
     assert save_prices(mine) == prices
     assert load_prices() == mine

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import inf
 
 import pytest
 
-from tests.optimize.problems import random_problem
+from tests.optimize.problems import KINDS, random_problem
 from watersmeet.errors import NoQualifiedPlan, PlanError, QueryError
 from watersmeet.lang import parse
 from watersmeet.model.budget import Budget
@@ -294,3 +295,76 @@ def test_speed_a_four_way_query_is_optimized_in_20_ms() -> None:
         optimize(query, SET_4, budget)
         times.append(time.process_time() - began)
     assert min(times) < 0.020
+
+
+THREE = "SELECT R.a FROM R [{w}], S [RANGE 10 SECONDS], T [RANGE 10 SECONDS] WHERE {where}"
+TREE = "R.a = S.a AND S.b = T.b"
+RATES = Statistics(
+    rate={"R": 167.0, "S": 167.0, "T": 833.0},
+    selectivity={("R", "S"): 1 / 2000, ("S", "T"): 1 / 2000},
+)
+
+
+def grouped(together: float) -> Statistics:
+    return replace(RATES, costs=replace(Costs(), together=together))
+
+
+def three(window: str = "RANGE 10 SECONDS", where: str = TREE, end: str = "") -> str:
+    return THREE.format(w=window, where=where) + end
+
+
+@pytest.mark.parametrize("search", ["pareto", "two_layer"])
+def test_groups_make_a_plan_of_one_node_the_cheaper_one(search: str) -> None:
+    apart, together = (optimize(parse(three()), grouped(x), search=search) for x in (1.0, 0.6))
+    assert str(apart.root) == "((R S) T)"
+    assert together.kind == "mjoin"
+    one_node = optimize(parse(three()), grouped(1.0), kind="mjoin")
+    assert together.cpu is not None and apart.cpu is not None and one_node.cpu is not None
+    assert together.cpu == pytest.approx(0.6 * one_node.cpu)
+    assert together.cpu < apart.cpu
+    assert optimize(parse(three()), grouped(0.6), kind="xjoin").cpu == pytest.approx(apart.cpu)
+
+
+@pytest.mark.parametrize(
+    "stated", [three(), three("ROWS 10"), three("UNBOUNDED"), three(where="R.a = S.a AND S.a = T.a")]
+)
+def test_groups_are_for_trees_of_equalities(stated: str) -> None:
+    d = decide(parse(stated), grouped(0.6))
+    assert d.problem.grouped
+    assert d.bounds.cpu <= d.costs.cpu((0, 1, 2)) == pytest.approx(price(d.problem, d.costs.tree((0, 1, 2))).cpu)
+    assert "where rows go in groups, 60% of that" in explain_plan(parse(stated), grouped(0.6))
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        three("PARTITION BY a ROWS 10"), three(end=" EMIT DSTREAM"), three(where=TREE + " AND R.c = T.c"), three(where="R.a = S.a"),
+        three(where="R.a = S.a AND S.b < T.b"), three(where=TREE + " AND R.c < S.c"),
+    ],
+)  # fmt: skip
+def test_groups_are_not_for_other_queries(stated: str) -> None:
+    stats = replace(grouped(0.6), selectivity={("R", "S"): 1 / 2000})
+    assert not decide(parse(stated), stats).problem.grouped
+    assert decide(parse(stated), stats).costs.cpu((0, 1, 2)) == decide(
+        parse(stated), replace(stats, costs=Costs())
+    ).costs.cpu((0, 1, 2))
+
+
+def test_groups_give_searches_one_bill() -> None:
+    """What hill climbing adds up step by step is what the plan costs, and the exact search finds nothing dearer."""
+    for seed in range(40):
+        problem = replace(
+            random_problem(KINDS[seed % len(KINDS)], 3 + seed % 4, seed),
+            grouped=True,
+            costs=replace(Costs(), together=0.5),
+        )
+        exact, climbed = (decide_problem(problem, Limits(), search=s) for s in ("pareto", "two_layer"))
+        for d in (exact, climbed):
+            for _, found in d.seen:
+                assert found.cpu == pytest.approx(d.costs.cpu(found.shape)), f"seed {seed}: {found}"
+                assert found.cpu == pytest.approx(price(problem, d.costs.tree(found.shape)).cpu), (
+                    f"seed {seed}: {found}"
+                )
+            assert d.chosen is not None
+        assert exact.chosen is not None and climbed.chosen is not None
+        assert exact.chosen.cpu <= climbed.chosen.cpu * (1 + 1e-9)

@@ -3,12 +3,15 @@
 Runs of known shape are timed (CPU time of the thread, the whole way of a row: intake, kernel, gathering of results), what the engine
 counted in each is read off, and four prices are fitted to them:
 
-    seconds(run) ≈ probe · probes + match · matches + insert · inserts + delete · expiries
+    seconds(run) ≈ part · (probe · probes + match · matches + insert · inserts + delete · expiries)
+
+with part = 1 for trees, and one `together` for plans of one node, through which rows go in groups (group.py).
 
 The runs differ in what they do most: two streams with few or many matches (insert and probe; match), chains as one node (probe and
 match), chains as trees (insert into inner states), and windows from some that fit a core's cache to some that do not. Windows are full
 before the clock starts. In a steady state as many leave as enter, so *delete* is measured apart: all windows run empty at once, and
-states are swept. The fit of the other three minimises the sum of squared *relative* errors, with prices of at least zero. A run is
+states are swept. The fit of the other three, to trees, minimises the sum of squared *relative* errors, with prices of at least zero; then
+`together` is the middle of what plans of one node took of that. A run is
 repeated, in turn with all others, and its least time counts, so that other work on the machine disturbs little.
 
 rows: of each stream in each run. repeats: of each run. seed: of the rows.
@@ -22,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +33,7 @@ import pyarrow as pa
 from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
 from watersmeet.lang import parse
-from watersmeet.model.plan import Plan
+from watersmeet.model.plan import Leaf, Plan
 from watersmeet.model.statistics import Costs
 
 ROWS = 40_000
@@ -49,6 +52,10 @@ class Shape:
     @property
     def streams(self) -> int:
         return len(Plan.parse(self.plan).root.streams)
+
+    @property
+    def one_node(self) -> bool:
+        return all(isinstance(i, Leaf) for i in Plan.parse(self.plan).root.inputs)
 
 
 @dataclass(frozen=True)
@@ -109,25 +116,28 @@ def calibrate(
             if shape not in best or run.seconds < best[shape].seconds:
                 best[shape] = run
     runs = tuple(best.values())
-    prices, errors = fit(runs)
-    return Calibration(Costs(*prices, source=source), runs, errors)
+    costs, errors = fit(runs)
+    return Calibration(replace(costs, source=source), runs, errors)
 
 
-def fit(runs: tuple[Timed, ...]) -> tuple[tuple[float, float, float, float], tuple[float, ...]]:
-    """Prices and their relative errors: delete as measured apart, the others of least squared relative error."""
+def fit(runs: tuple[Timed, ...]) -> tuple[Costs, tuple[float, ...]]:
+    """Prices and relative errors: delete as measured apart, the others of least squared relative error over trees; then `together`."""
     from scipy.optimize import nnls
 
     most = max(r.leaving for r in runs)  # where few leave, what a call costs would be taken for the price
     delete = float(np.median([r.leaving_seconds / r.leaving for r in runs if r.leaving >= most / 10]))
     counts = np.array([r.counts for r in runs], float)
     seconds = np.array([r.seconds for r in runs])
-    left = 1 - counts[:, 3] * delete / seconds
-    relative = counts[:, :3] / seconds[:, None]
+    one_node = np.array([r.shape.one_node for r in runs])
+    left = (1 - counts[:, 3] * delete / seconds)[~one_node]
+    relative = (counts[:, :3] / seconds[:, None])[~one_node]
     scale = relative.max(axis=0)
     found, _ = nnls(relative / scale, left)
     probe, match, insert = (float(p) for p in found / scale)
-    errors = counts @ np.array([probe, match, insert, delete]) / seconds - 1
-    return (probe, match, insert, delete), tuple(float(e) for e in errors)
+    apart = counts @ np.array([probe, match, insert, delete])
+    together = min(1.0, float(np.median((seconds / apart)[one_node]))) if one_node.any() else 1.0
+    errors = np.where(one_node, together, 1.0) * apart / seconds - 1
+    return Costs(probe, match, insert, delete, together=together), tuple(float(e) for e in errors)
 
 
 def _timed(shape: Shape, rows: int, seed: int) -> Timed:

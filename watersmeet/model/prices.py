@@ -1,4 +1,4 @@
-"""Prices: the four prices of the cost model as `watersmeet calibrate` measured them on this machine.
+"""Prices: those of the cost model as `watersmeet calibrate` measured them on this machine.
 
 They lie in a small JSON file in the user's cache folder (WATERSMEET_CACHE, else XDG_CACHE_HOME, else ~/.cache), or where
 WATERSMEET_PRICES says. Statistics that state no prices of their own are priced with them; without the file, with the defaults.
@@ -16,6 +16,7 @@ from watersmeet.errors import DataError, QueryError
 from watersmeet.model.statistics import Costs, Statistics
 
 NAMES = ("probe", "match", "insert", "delete")
+TOGETHER = 0.6  # of the engine, where it has not been measured
 
 
 def prices_file() -> Path:
@@ -41,7 +42,7 @@ def save_prices(costs: Costs) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(json.dumps({n: getattr(costs, n) for n in (*NAMES, "source")}, indent=2) + "\n")
+        part.write_text(json.dumps({n: getattr(costs, n) for n in (*NAMES, "source", "together")}, indent=2) + "\n")
         part.replace(path)
     except OSError as e:
         raise DataError(f"can't write prices to {path}: {e.strerror}\n  WATERSMEET_PRICES names another file") from None
@@ -54,7 +55,7 @@ def load_prices() -> Costs | None:
     try:
         read = json.loads(path.read_text())
         probe, match, insert, delete = (float(read[n]) for n in NAMES)
-        return Costs(probe, match, insert, delete, str(read["source"]))
+        return Costs(probe, match, insert, delete, str(read["source"]), float(read.get("together", TOGETHER)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, QueryError) as e:
@@ -70,7 +71,7 @@ def priced(stats: Statistics | None) -> Statistics | None:
     if stats is None:
         return None
     if stats.costs == Costs():
-        return replace(stats, costs=load_prices() or stats.costs)
+        return replace(stats, costs=load_prices() or replace(stats.costs, together=TOGETHER))
     if stats.costs.source == Costs().source:
         return replace(stats, costs=replace(stats.costs, source="given"))
     return stats

@@ -15,16 +15,20 @@ from watersmeet.errors import QueryError
 
 @dataclass(frozen=True)
 class Costs:
-    """The four prices of the one cost model, in seconds: a probe, a match it returns, an insert and a delete of state."""
+    """The four prices of the one cost model, in seconds: a probe, a match it returns, an insert and a delete of state.
+
+    together: what they come to where rows go through a plan in groups, as a part of what they are one by one; 1: the same.
+    """
 
     probe: float = 100e-9
     match: float = 30e-9
     insert: float = 30e-9
     delete: float = 5e-9
     source: str = "default"
+    together: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("probe", "match", "insert", "delete"):
+        for name in ("probe", "match", "insert", "delete", "together"):
             value = getattr(self, name)
             if not (isfinite(value) and value >= 0):
                 raise QueryError(f"costs: {name} = {value} must be zero or more")
@@ -100,7 +104,9 @@ class Statistics:
         for name in _MAPPINGS:
             values = getattr(self, name)
             made[name] = {".".join(k) if isinstance(k, tuple) else k: v for k, v in values.items()}
-        made["costs"] = {n: getattr(self.costs, n) for n in ("probe", "match", "insert", "delete", "source")}
+        made["costs"] = {
+            n: getattr(self.costs, n) for n in ("probe", "match", "insert", "delete", "source", "together")
+        }
         Path(path).write_text(json.dumps(made, indent=2) + "\n")
 
     @classmethod

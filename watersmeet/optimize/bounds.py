@@ -7,7 +7,8 @@ CPU, whatever the tree and the probe orders:
   + Σ λ_i · probe              and looks at least once for partners
   + output · match             and every combination that is complete before the last checks was returned by some probe
 
-With cells, every copy counts. A plan may well need more; `proves` says only that none can need less.
+With cells, every copy counts. Where rows may go in groups, all of it at the lower prices. A plan may well need more; `proves` says
+only that none can need less.
 
 >>> from watersmeet.model.statistics import Costs
 >>> qp = Costs(probe=0, match=2.2e-6, insert=2e-7, delete=2e-7)
@@ -53,6 +54,8 @@ def lower_bounds(problem: Problem) -> LowerBounds:
         upkeep(problem, 1 << s) + least_passes(problem) * costs.probe * rates.made(1 << s, 1 << s) for s in range(n)
     )
     cpu += problem.root_passes * costs.match * rates.made(problem.all, problem.all)
+    if problem.grouped:
+        cpu *= min(1.0, costs.together)
     return LowerBounds(cpu, sum(holding(problem, 1 << s) for s in range(n)), problem.unit)
 
 

@@ -10,6 +10,7 @@ probe order; with P the streams bound so far and B the input probed:
 
 CPU is the sum over all nodes and inputs; memory is Σ W over windows plus Σ |V| over inner nodes. The root keeps
 nothing. A part over tables alone has no arrivals and costs nothing but its memory (static-optimization, section 4).
+Where rows go in groups (`Problem.grouped`), a plan of one node pays `together` of these prices.
 
     static-optimization (8, 9): match = 0       every input tuple of a join pays C_P + C_I + C_V
     qualified-plans (1 to 5):   probe = 0       C_j for each pair joined, C_i and C_d for each tuple stored
@@ -138,7 +139,7 @@ def price(problem: Problem, root: Node) -> Estimate:
             f"the plan joins {', '.join(sorted(root.streams))}, the statistics are of {', '.join(problem.names)}"
         )
     parts: list[Part] = []
-    rates, costs = problem.rates, problem.costs
+    rates, costs = problem.rates, problem.prices(root)
 
     def visit(tree: Tree) -> int:
         if isinstance(tree, Leaf):

@@ -72,7 +72,7 @@ class Posynomial:
 
 def posynomials(problem: Problem, root: Node) -> tuple[Posynomial, Posynomial]:
     """CPU and memory of a plan as functions of the fractions kept."""
-    rates, costs = problem.rates, problem.costs
+    rates, costs = problem.rates, problem.prices(root)
     number = {name: i for i, name in enumerate(problem.names)}
     cpu: dict[int, float] = {}
     memory: dict[int, float] = {}

@@ -241,11 +241,13 @@ def _bounds(d: Decision) -> str:
 
 def _assumptions(d: Decision) -> str:
     c: Costs = d.problem.costs
-    source = "default: `watersmeet calibrate` measures this machine's" if c == Costs() else c.source
+    source = "default: `watersmeet calibrate` measures this machine's" if c.source == Costs().source else c.source
     prices = f"prices ({source}): " + ", ".join(
         f"{n} {x * 1e9:.4g} ns"
         for n, x in (("probe", c.probe), ("match", c.match), ("insert", c.insert), ("delete", c.delete))
     )
+    if d.problem.grouped and c.together != 1:
+        prices += f"; in a plan of one node, where rows go in groups, {c.together:.0%} of that"
     return "Assumptions\n" + "\n".join(f"  - {a}" for a in (*d.assumptions, prices, *ALWAYS))
 
 

@@ -52,6 +52,7 @@ def state_problem(bound: BoundQuery, stats: Statistics | None = None, budget: Bu
         stats.costs,
         inner_passes=2 if dstream else 1,
         unit="bytes" if in_bytes else "tuples",
+        grouped=not dstream and _grouped(bound, graph),
     )
     _say_products(problem, said)
     if not problem.rates.output:
@@ -59,6 +60,14 @@ def state_problem(bound: BoundQuery, stats: Statistics | None = None, budget: Bu
             "by these statistics the query has no results: a selectivity or selection is 0, so plans hardly differ"
         )
     return Stated(problem, tuple(said), _dimensions(bound, graph, stats))
+
+
+def _grouped(bound: BoundQuery, graph: JoinGraph) -> bool:
+    """Whether the engine takes rows in groups through a plan of one node: windows are first in, first out, and each probe has one key and
+    nothing else to check, which is so if the streams are a tree of equalities."""
+    partitioned = any(s.window is not None and s.window.partition for s in bound.sources)
+    links = sum(len(group.streams) - 1 for group in graph.classes)
+    return not partitioned and not bound.comparisons and links == len(bound.sources) - 1
 
 
 def _check_names(bound: BoundQuery, stats: Statistics) -> None:

@@ -38,7 +38,7 @@ from watersmeet.optimize.problem import Problem
 def cost_coefficients(problem: Problem, root: Node) -> list[float]:
     """a_k: the CPU that arrivals of each stream cause in this plan, windows being full (28)."""
     number = {name: i for i, name in enumerate(problem.names)}
-    rates, costs = problem.rates, problem.costs
+    rates, costs = problem.rates, problem.prices(root)
     found = [0.0] * len(number)
 
     def charge(mask: int) -> None:

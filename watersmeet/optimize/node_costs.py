@@ -76,11 +76,17 @@ class NodeCosts:
         return found
 
     def node_cpu(self, blocks: tuple[int, ...]) -> float:
-        """CPU of a node: its pipelines, and its state unless it is the root."""
+        """CPU of a node: its pipelines, and its state unless it is the root.
+
+        A node over all streams may get its rows in groups; what that saves with the windows is taken off here as well.
+        """
         mask = sum(blocks)
         work = self._pair(*blocks) if len(blocks) == 2 else self.node(blocks).work
         if mask == self.problem.all:
-            return self.problem.root_passes * work
+            root = self.problem.root_passes * work
+            if self.problem.grouped and len(blocks) == len(self.problem.streams):
+                return self.problem.costs.together * (self.base_cpu + root) - self.base_cpu
+            return root
         return self.problem.inner_passes * work + self.upkeep(mask)
 
     def _pair(self, left: int, right: int) -> float:

@@ -47,7 +47,7 @@ from watersmeet.errors import PlanError
 from watersmeet.optimize.cost import TOLERANCE, Limits
 from watersmeet.optimize.node_costs import NodeCosts
 from watersmeet.optimize.problem import Problem, members
-from watersmeet.optimize.shape import Shape
+from watersmeet.optimize.shape import Shape, normal
 
 MAX_STREAMS = 10
 CHUNK = 20_000  # partitions priced side by side
@@ -78,7 +78,16 @@ def pareto_front(costs: NodeCosts, limits: Limits | None = None) -> list[Candida
     n = len(costs.problem.streams)
     if n > MAX_STREAMS:
         raise PlanError(f"the exact search takes at most {MAX_STREAMS} streams, not {n}: use two_layer")
-    return _Search(costs, limits or Limits()).run()
+    front = _Search(costs, limits or Limits()).run()
+    return _with_groups(costs, limits or Limits(), front) if costs.problem.grouped else front
+
+
+def _with_groups(costs: NodeCosts, limits: Limits, front: list[Candidate]) -> list[Candidate]:
+    """The front with the plan of one node as it is when rows go through it in groups: no other has less memory."""
+    shape = tuple(range(len(costs.problem.streams)))
+    mjoin = Candidate(costs.cpu(shape), costs.memory(shape), shape)
+    others = [p for p in front if p.cpu < mjoin.cpu and normal(p.shape) != shape]
+    return [*others, mjoin] if limits.allow(mjoin.cpu, mjoin.memory) else others
 
 
 class _Search:

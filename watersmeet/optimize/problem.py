@@ -14,6 +14,7 @@ from math import isfinite, prod
 from typing import TYPE_CHECKING
 
 from watersmeet.errors import QueryError, nearest_name
+from watersmeet.model.plan import Leaf, Node
 from watersmeet.model.statistics import Costs
 from watersmeet.optimize.widths import entry_bytes
 
@@ -107,6 +108,7 @@ class Problem:
     ISTREAM,
         again for its deletion where expiries go through the pipelines (DSTREAM: 2, 1; a-caching: 2, 2).
     unit: what memory is counted in, "tuples" or "bytes".
+    grouped: whether rows go in groups through a plan of one node (docs/cost-model.md).
 
     >>> p = Problem.of({"A": 10, "B": 20, "C": 70}, 10, {("A", "B"): 0.5, ("B", "C"): 0.2})
     >>> p.names, p.linked(0b001), p.components
@@ -121,6 +123,7 @@ class Problem:
     inner_passes: int = 1
     root_passes: int = 1
     unit: str = "tuples"
+    grouped: bool = False
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -233,6 +236,13 @@ class Problem:
             return entry_bytes(streams.bit_count(), keys)
         return self.streams[streams.bit_length() - 1].row_bytes
 
+    def prices(self, root: Node) -> Costs:
+        """What a plan pays: less than one by one if rows go through it in groups."""
+        if not self.grouped or not all(isinstance(i, Leaf) for i in root.inputs):
+            return self.costs
+        c, part = self.costs, self.costs.together
+        return replace(c, probe=c.probe * part, match=c.match * part, insert=c.insert * part, delete=c.delete * part)
+
     def thinned(self, keep: Iterable[float]) -> Problem:
         """The problem behind drop boxes that keep these fractions: both rates and windows shrink (docs/papers.md, clash 1)."""
         streams = tuple(
@@ -263,4 +273,4 @@ def dilated(costs: Costs, cpu_share: float) -> Costs:
     if not 0 < cpu_share <= 1:
         raise QueryError(f"a share of the processor is above 0 and at most 1, not {cpu_share}")
     k = 1 / cpu_share
-    return Costs(costs.probe * k, costs.match * k, costs.insert * k, costs.delete * k, costs.source)
+    return Costs(costs.probe * k, costs.match * k, costs.insert * k, costs.delete * k, costs.source, costs.together)

@@ -40,7 +40,7 @@ def demands(problem: Problem, root: Node) -> dict[int, float]:
     """CPU seconds per second that the arrivals of each stream cause; together they are the plan's CPU."""
     number = {name: i for i, name in enumerate(problem.names)}
     found = dict.fromkeys(range(len(problem.streams)), 0.0)
-    rates, costs = problem.rates, problem.costs
+    rates, costs = problem.rates, problem.prices(root)
 
     def kept(mask: int) -> None:
         every = rates.made(mask, mask)

@@ -56,7 +56,7 @@ def warm() -> None:
     from watersmeet.model.query import Declaration, Output, Query, Source
     from watersmeet.model.types import BIGINT, TIMESTAMP, Field, Schema
     from watersmeet.model.window import Window
-    from watersmeet.spark import hot, packing, processor  # noqa: F401
+    from watersmeet.spark import blocks, hot, packing, processor  # noqa: F401
 
     schema = Schema((Field("a", BIGINT), Field("ts", TIMESTAMP)))
     query = Query(

@@ -1,8 +1,8 @@
 """Metrics of cells on their way to the driver: each cell adds one row of them to its output, which Spark collects as it passes.
 
 They come with the progress of the query, `query.lastProgress.observedMetrics["watersmeet"]`, as one JSON text for each cell;
-`metrics_of(query.lastProgress)` adds them up. Every result passes here, so there is one aggregate only, and a cheap one: a sum for
-each metric cost more than all else that Spark does with a result.
+`metrics_of(query.lastProgress)` adds them up. They are taken from the blocks of results (`blocks.py`), before these are unfolded: Spark
+does this row by row.
 """
 
 from __future__ import annotations

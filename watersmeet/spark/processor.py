@@ -21,7 +21,6 @@ from watersmeet.spark.worker import settle
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from watersmeet.spark.blob import Parcel
     from watersmeet.spark.spec import CellSpec
@@ -47,11 +46,12 @@ class CellProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         from watersmeet.spark import hot
+        from watersmeet.spark.blocks import blocks
 
         number = self._cell_number(int(key[0]))
         with hot.cell(self.spec, number) as cell:
             for batch in cell.batch(SparkStore(self.manifest, self.chunks), _parcels(rows)):
-                yield _frame(batch)
+                yield blocks(batch)
         settle()
 
     def close(self) -> None:
@@ -111,13 +111,3 @@ def _parcels(frames: Iterator[pd.DataFrame]) -> Iterator[Parcel]:
             index=False, name=None
         ):
             yield 0, int(source), int(kind), int(low), int(high), rows
-
-
-def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Arrow columns in a pandas frame: nothing is copied, and NULL and NaN stay apart. Columns that have numbers for names are taken by
-    position; by name pandas would first put them in order."""
-    import pandas as pd
-    import pyarrow as pa
-
-    columns = {i: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([c]))) for i, c in enumerate(batch.columns)}
-    return pd.DataFrame(columns, copy=False)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -33,7 +32,8 @@ from watersmeet.spark.listener import observed
 from watersmeet.spark.pack import PackEnd
 from watersmeet.spark.processor import CellProcessor
 from watersmeet.spark.selection import in_spark, mask
-from watersmeet.spark.spec import LATE_COLUMNS, METRICS
+from watersmeet.spark.spec import LATE_COLUMNS
+from watersmeet.spark.unfold import block_schema, unfolded
 from watersmeet.spark.waiting import SETTING, waiting_limit
 
 CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split anew later
@@ -99,10 +99,11 @@ def stream(
     if control is not None:
         parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), _PARCELS))
     united = reduce(DataFrame.union, parcels)
-    joined = united.groupBy("cell").transformWithStateInPandas(
-        CellProcessor(flow.spec), _output(bound, late), "Append", "None"
+    results = _output(bound, late)
+    blocks = united.groupBy("cell").transformWithStateInPandas(
+        CellProcessor(flow.spec), block_schema(results), "Append", "None"
     )
-    return observed(joined).where(F.col(METRICS).isNull()).drop(METRICS)
+    return unfolded(observed(blocks), results, led_by=RESULT_TS)
 
 
 def _session(streams: Mapping[str, Any]) -> SparkSession:
@@ -198,9 +199,7 @@ def _packed(frame: DataFrame, inlet: Inlet) -> DataFrame:
 
 def _output(bound: BoundQuery, late: bool) -> T.StructType:
     fields = [(n, type_of(e)) for n, e in bound.outputs] + [(RESULT_TS, TIMESTAMP)]
-    if late:
-        fields += [(n, STRING) for n in LATE_COLUMNS]
-    return spark_schema([*fields, (METRICS, STRING)])
+    return spark_schema(fields + [(n, STRING) for n in LATE_COLUMNS if late])
 
 
 __all__ = ["CellProcessor", "configure", "stream"]
