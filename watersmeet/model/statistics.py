@@ -134,7 +134,9 @@ class Statistics:
             made["heavy"] = {k: tuple((str(a), float(b)) for a, b in v) for k, v in made["heavy"].items()}
             costs = Costs(**read.get("costs", {}))
         except (TypeError, ValueError) as e:
-            raise QueryError(f"statistics file {path}: {e}", hint="costs: probe, match, insert, delete") from None
+            raise QueryError(
+                f"statistics file {path}: {e}", hint="costs: probe, match, insert, delete, together"
+            ) from None
         return cls(**made, costs=costs)
 
 

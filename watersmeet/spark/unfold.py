@@ -20,7 +20,7 @@ def block_schema(results: T.StructType) -> T.StructType:
 def unfolded(blocks: DataFrame, results: T.StructType, led_by: str) -> DataFrame:
     """The results in the blocks. `led_by` names a column, whose array is unfolded; of the others the value at the same place is taken.
 
-    A row of metrics has no arrays, and gives no result. Spark compiles all of this into one loop.
+    A row of metrics has empty arrays, and gives no result. Spark compiles all of this into one loop.
     """
     lead = results.names.index(led_by)
     arrays = [str(i) for i in range(len(results)) if i != lead]
