@@ -25,12 +25,13 @@ from bench.spark.data import FILES
 from bench.spark.own_join import own_join
 from watersmeet.spark.listener import metrics_of
 
+MASTER = "local[2]"
 STORE = "org.apache.spark.sql.execution.streaming.state.{}StateStoreProvider"
 
 
 def session(folder: Path, store: str, **settings: str) -> SparkSession:
     builder = (
-        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        SparkSession.builder.master(MASTER).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", STORE.format(store))
         .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
@@ -125,10 +126,10 @@ def follow(running: StreamingQuery, limit_seconds: float | None) -> None:
 def main() -> None:
     name, job = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
     folder = Path(job["folder"])
-    from watersmeet.spark.session import SETTINGS
+    from watersmeet.spark.session import settings_for
 
     tuned = name in ("watersmeet", "hollow", "tuned noop")
-    spark = session(folder, "HDFSBacked" if name == "hdfs" else "RocksDB", **(SETTINGS if tuned else {}))
+    spark = session(folder, "HDFSBacked" if name == "hdfs" else "RocksDB", **(settings_for(MASTER) if tuned else {}))
     if name == "tuned noop":
         from watersmeet.spark.stream import configure
 

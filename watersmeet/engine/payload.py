@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SMALL = 1 << 16  # pieces below this many rows are merged
 FEW = 4  # so many rows for each that is asked for are put in one piece first: taking from several costs three times as much
@@ -54,7 +55,7 @@ class Payload:
             self._whole = pa.concat_tables(self.pieces) if self.pieces else self.schema.empty_table()
         if self._whole.num_rows <= FEW * len(rows) and any(c.num_chunks > 1 for c in self._whole.columns):
             self._whole = self._whole.combine_chunks()
-        return self._whole.take(pa.array(rows - self.first))
+        return pc.take(self._whole, pa.array(rows - self.first), boundscheck=False)
 
     @property
     def rows(self) -> int:

@@ -45,6 +45,8 @@ _SETTINGS = {
     # the number of records keeps a batch of blobs below the 2 GB that Arrow can take.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str((1 << 30) // BLOB_BYTES),
+    # Rows go to Python in fewer, larger writes.
+    "spark.sql.execution.python.udf.buffer.size": str(1 << 20),
     # Workers of cells never have it; if those of pack had it, they would be others, of a second daemon.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
