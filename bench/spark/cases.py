@@ -141,7 +141,6 @@ def size_lines(scale: Scale, report: Report) -> Iterator[Line]:
 
 def growth_lines(scale: Scale, report: Report) -> Iterator[Line]:
     """Windows and key domain larger together: the same rate of results. Measured in the second half, when all windows are full."""
-    repeats = min(scale.repeats, 2)
     last = scale.window_batches // 2
     rows = scale.batch * scale.window_batches
     for times in (0, *scale.windows):
@@ -151,7 +150,7 @@ def growth_lines(scale: Scale, report: Report) -> Iterator[Line]:
         case = f"windows x{times}" if times else "windows of no length"
         with Contest(grown, scale.window_batches) as contest:
             told = prefixed(report, case)
-            runs = [contest.run("watersmeet", told, memory=True) for _ in range(repeats if times else 1)]
+            runs = [contest.run("watersmeet", told, memory=True) for _ in range(scale.repeats)]
         note = f"the last {last} batches, windows full"
         yield time_line(case, "batch", runs, [r.batch_seconds(last) for r in runs], note)
         yield from state_lines(case, runs, last)

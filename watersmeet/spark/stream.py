@@ -81,8 +81,9 @@ def stream(
 
     Reads spark.watersmeet.waitingBytes (how much may wait in a cell for a stream that is behind: 1 GiB unless set).
     Sets in the session of the DataFrames: spark.sql.shuffle.partitions to the number of cells, the state store to RocksDB, the limits
-    of Arrow batches (spark.sql.execution.arrow.maxBytesPerBatch, maxRecordsPerBatch), whole tracebacks of UDFs, and with a local master,
-    unless it is set, the checkpointFileManagerClass (docs/deploy.md, "Settings").
+    of Arrow batches (spark.sql.execution.arrow.maxBytesPerBatch, maxRecordsPerBatch), the buffer to Python (spark.sql.execution.python
+    .udf.buffer.size), whole tracebacks of UDFs, and with a local master, unless it is set, the checkpointFileManagerClass
+    (docs/deploy.md, "Settings").
     """
     query = parse(text) if isinstance(text, str) else text
     if order not in ("event", "arrival"):
