@@ -50,7 +50,7 @@ class Payload:
         return np.arange(len(rows))
 
     def take(self, rows: Any) -> pa.Table:
-        """The rows with these numbers, in this order."""
+        """The rows with these numbers, in this order. They are ones that the kernel gave out, so they are not checked again."""
         if self._whole is None:
             self._whole = pa.concat_tables(self.pieces) if self.pieces else self.schema.empty_table()
         if self._whole.num_rows <= FEW * len(rows) and any(c.num_chunks > 1 for c in self._whole.columns):
