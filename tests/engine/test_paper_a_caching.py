@@ -62,7 +62,7 @@ class Example:
         state = self.engine.state
         members = state.records(3).view(np.int32)[: state.S[3, L.NEXT], :2]
         r2, r3 = state.records(1), state.records(2)
-        return sorted((int(r2[a, 1]), int(r2[a, 2]), int(r3[b, 1])) for a, b in members)
+        return sorted((int(r2[a, 0]), int(r2[a, 1]), int(r3[b, 0])) for a, b in members)
 
 
 def _r2(rows: list[tuple[int, ...]], ts: int = 0) -> pa.Table:

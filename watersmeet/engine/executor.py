@@ -120,7 +120,7 @@ class Engine:
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
         if not hasattr(self, "out"):
             self.out = np.zeros((leaves + 1, OUT), np.int64)
-            self.notes = np.zeros((GROUP, L.NOTE_FROM + 2 * leaves), np.int64)
+            self.notes = np.zeros((GROUP + 1, L.NOTE_FROM + 2 * leaves), np.int64)
             entries = GROUP + max(LISTS // leaves**2, leaves**2)
             self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 1, entries), np.int64)
             self.walk = np.zeros((L.WALK_ROWS, entries), np.int64)

@@ -68,8 +68,8 @@ from watersmeet.engine.layout import (
     SIZE,
     STRIDE,
     TARGET,
+    TIMES_AT,
     TOTAL,
-    TS,
     TS_IN,
     TUPLES_IN,
     WALK_AT,
@@ -78,19 +78,22 @@ from watersmeet.engine.layout import (
     WALK_LOW,
     WALK_NEXT,
     WALK_PLACE,
-    WALK_SINCE,
+    WALK_SAFE,
     WALK_WHO,
     WINDOW,
 )  # fmt: skip
-from watersmeet.engine.stores import record
+from watersmeet.engine.stores import record, stamp
 
 
 @inlined
-def take(S: Words, control: Words, T: Words, data: Words, notes: Words, lists: Words, walk: Words, until: int) -> int:
+def take(
+    m: Words, S: Words, control: Words, T: Words, data: Words, notes: Words, lists: Words, walk: Words, until: int
+) -> int:
     """Choose the next rows of all streams, in global order, and give them their ids. Returns how many they are.
 
     It stops where a row would take the place of a tuple that rows before it may still meet: a ROWS window whose ring has hardly
-    any room besides is not for groups.
+    any room besides is not for groups. While it chooses, it asks for what the rows will be written to, and for the timestamps of what
+    leaves next.
     """
     n, counts = T.shape[0], lists.shape[0] - 1
     for k in range(n):
@@ -111,6 +114,9 @@ def take(S: Words, control: Words, T: Words, data: Words, notes: Words, lists: W
             if S[s, WINDOW] == ROWS and taken < FEW:
                 control[MANY] = 0
             break
+        prefetch(m, record(S, s, id))
+        prefetch(m, stamp(S, s, id))
+        prefetch(m, stamp(S, s, S[s, FLOOR] + count))
         at = T[s, AT] + 1
         T[s, AT] = at
         walk[WALK_NEXT, s] = data[T[s, TS_IN] + at] if at < T[s, ROWS_IN] else until
@@ -133,16 +139,18 @@ def enter(m: Words, S: Words, T: Words, data: Words, flags: Words, notes: Words,
     first, mask, at, stride = S[s, NEXT], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
     row = T[s, AT] - count
     for c in range(-1, S[s, NCOLS]):
-        word, column = (TS, T[s, TS_IN]) if c < 0 else (S[s, COL0] + c, T[s, COLS_IN] + c * T[s, ROWS_IN])
+        to, step, column = S[s, TIMES_AT], 1, T[s, TS_IN]
+        if c >= 0:
+            to, step, column = at + S[s, COL0] + c, stride, T[s, COLS_IN] + c * T[s, ROWS_IN]
         for p in range(count):
-            m[at + ((first + p) & mask) * stride + word] = data[column + row + p]
+            m[to + ((first + p) & mask) * step] = data[column + row + p]
     if T[s, ALIVE_IN] >= 0:
         kept = 0
         for p in range(count):
             id, g = lists[list + LIST_ID, p], lists[list + LIST_G, p]
             alive = flags[T[s, ALIVE_IN] + row + p] != 0
             if not alive:
-                m[at + (id & mask) * stride + TS] = DEAD
+                m[stamp(S, s, id)] = DEAD
                 notes[g, NOTE_ID] = -1
             lists[list + LIST_ID, kept] = id
             lists[list + LIST_G, kept] = g
@@ -154,8 +162,8 @@ def enter(m: Words, S: Words, T: Words, data: Words, flags: Words, notes: Words,
 @inlined
 def passed(m: Words, S: Words, s: int, floor: int, last: int, now: int) -> int:
     """The lowest id from `floor` on of a RANGE window that is still there at `now`."""
-    mask, at, stride, limit = S[s, MASK], S[s, ROWS_AT] + TS, S[s, STRIDE], now - S[s, SIZE]
-    while floor < last and m[at + (floor & mask) * stride] < limit:
+    mask, at, limit = S[s, MASK], S[s, TIMES_AT], now - S[s, SIZE]
+    while floor < last and m[at + (floor & mask)] < limit:
         floor += 1
     return floor
 
@@ -164,7 +172,7 @@ def passed(m: Words, S: Words, s: int, floor: int, last: int, now: int) -> int:
 def expire(m: Words, S: Words, notes: Words, s: int, taken: int) -> None:
     """Note for each row of the group what the window of `s` holds when it comes.
 
-    What has left a RANGE window is looked up for each BLOCK rows only; the timestamps of what they meet tell the rest.
+    What has left a RANGE window is looked up for each BLOCK rows only; for what the next BLOCK does not meet any more, timestamps tell.
     """
     floor, last, window = S[s, FLOOR], S[s, NEXT], S[s, WINDOW]
     size = S[s, SIZE] if window == ROWS else FAR
@@ -179,7 +187,8 @@ def expire(m: Words, S: Words, notes: Words, s: int, taken: int) -> None:
             notes[g, NOTE_ROW] += last - floor
     if window == RANGE and taken > 0:
         floor = passed(m, S, s, floor, last, notes[taken - 1, NOTE_NOW])
-        S[s, EXPIRES] = m[record(S, s, floor) + TS] + S[s, SIZE] if floor < last else FAR
+        S[s, EXPIRES] = m[stamp(S, s, floor)] + S[s, SIZE] if floor < last else FAR
+    notes[taken, NOTE_FROM + 2 * s] = floor
     S[s, EXPIRIES] += floor - S[s, FLOOR]
     S[s, FLOOR], S[s, NEXT] = floor, last
 
@@ -231,7 +240,8 @@ def link_all(m: Words, h: Words, S: Words, I: Words, lists: Words, walk: Words, 
 
 @inlined
 def probe_all(
-    m: Words, h: Words, S: Words, I: Words, O: Words, notes: Words, lists: Words, walk: Words, s: int, level: int, count: int
+    m: Words, h: Words, S: Words, I: Words, O: Words, notes: Words, lists: Words, walk: Words,
+    s: int, level: int, count: int, taken: int,
 ) -> int:  # fmt: skip
     """Probe with all `count` entries of the level before. Returns the number of matches, or -1 if the list can't hold them."""
     n = (notes.shape[1] - NOTE_FROM) // 2
@@ -239,7 +249,7 @@ def probe_all(
     x, target, leaf = O[pc, INDEX], O[pc, TARGET], O[pc, OP_KEY0]
     heads, shift, buckets, word, link = I[x, HEADS_AT], I[x, SHIFT], I[x, BUCKETS], I[x, KEY0], I[x, LINK]
     mask, at, stride = S[target, MASK], S[target, ROWS_AT], S[target, STRIDE]
-    ranged, size = S[target, WINDOW] == RANGE, S[target, SIZE]
+    times, ranged, size = S[target, TIMES_AT], S[target, WINDOW] == RANGE, S[target, SIZE]
     low_note = NOTE_FROM + 2 * target
     came, made = (s * n + level - 1) * LIST_ROWS, (s * n + level) * LIST_ROWS
     bound = 0  # the level that bound the key's leaf
@@ -268,7 +278,7 @@ def probe_all(
         prefetch(h, 2 * r + link)
         walk[WALK_LOW, p] = low
         walk[WALK_HIGH, p] = notes[g, low_note + 1]
-        walk[WALK_SINCE, p] = notes[g, NOTE_NOW] - size if ranged else DEAD
+        walk[WALK_SAFE, p] = notes[min(g // BLOCK * BLOCK + BLOCK, taken), low_note] if ranged else low
         walk[WALK_WHO, active] = p
         walk[WALK_AT, active] = id
         active += live
@@ -284,7 +294,10 @@ def probe_all(
             lists[made + LIST_PARENT, found] = p
             lists[made + LIST_ID, found] = id
             lists[made + LIST_G, found] = lists[came + LIST_G, p]
-            found += (m[r + word] == walk[WALK_KEY, p]) & (id < walk[WALK_HIGH, p]) & (m[r + TS] >= walk[WALK_SINCE, p])
+            there = (m[r + word] == walk[WALK_KEY, p]) & (id < walk[WALK_HIGH, p])
+            if id < walk[WALK_SAFE, p]:
+                there &= m[times + (id & mask)] >= notes[lists[came + LIST_G, p], NOTE_NOW] - size
+            found += there
             id = h[2 * r + link]
             live = id >= low
             r = at + ((id if live else low) & mask) * stride
@@ -314,7 +327,7 @@ def go_together(
             found = 0
             before = lists[counts, s * n + level - 1]
             if before > 0 and S[s, PIPE] >= 0:
-                found = probe_all(m, h, S, I, O, notes, lists, walk, s, level, before)
+                found = probe_all(m, h, S, I, O, notes, lists, walk, s, level, before, taken)
                 if found < 0:
                     control[MANY] //= 4
                     return -1
@@ -332,7 +345,7 @@ def go_together(
         control[MANY] //= 4
         return -1
     if 4 * fullest < room and 4 * total < limit:
-        control[MANY] = min(2 * control[MANY], notes.shape[0])
+        control[MANY] = min(2 * control[MANY], notes.shape[0] - 1)
     return total
 
 

@@ -60,7 +60,6 @@ from watersmeet.engine.layout import (
     STREAM,
     TAKEN,
     TOTAL,
-    TS,
     TS_IN,
     VICTIM,
     WANTED,
@@ -76,8 +75,8 @@ from watersmeet.engine.stores import (
     leave_partition,
     oldest_of,
     put,
-    record,
     room,
+    stamp,
 )  # fmt: skip
 
 
@@ -88,7 +87,7 @@ def skip_expired(m: Words, S: Words, s: int, now: int) -> int:
     first = id
     expires = FAR
     while id < last:
-        expires = m[record(S, s, id) + TS] + size
+        expires = m[stamp(S, s, id)] + size
         if expires >= now:
             break
         expires = FAR
@@ -154,7 +153,7 @@ def run(
             return PAUSED
         # a group, if the plan is for groups and the last ones have gone well
         if control[MANY] >= FEW:
-            taken = take(S, control, T, data, notes, lists, walk, until)
+            taken = take(m, S, control, T, data, notes, lists, walk, until)
             enter_all(m, S, control, T, data, flags, notes, lists, taken)
             control[TOTAL] = go_together(m, h, S, I, O, control, notes, lists, walk, taken, out.shape[1])
             if control[MANY] < FEW:
@@ -218,7 +217,7 @@ def run(
         if victim >= 0:
             if S[s, WINDOW] == PARTITION:
                 leave_partition(m, h, S, s, entry)
-            if S[s, LEAVE_PIPE] >= 0 and m[record(S, s, victim) + TS] != DEAD:
+            if S[s, LEAVE_PIPE] >= 0 and m[stamp(S, s, victim)] != DEAD:
                 begin(S, control, bound, S[s, LEAVE_PIPE], s, victim, now, victim)
             else:
                 remove(m, h, S, I, s, victim)
@@ -258,5 +257,5 @@ def fill(
         if id >= S[driver, NEXT]:
             return DONE
         control[FILL_NEXT] = id + 1
-        if m[record(S, driver, id) + TS] != DEAD:
+        if m[stamp(S, driver, id)] != DEAD:
             begin(S, control, bound, pipe, driver, id, 0, -1)

@@ -5,10 +5,11 @@ state of an inner tree node; an *index* finds tuples of a store; an *op* is a st
 
 A store is an array of records, one a slot, with all that a probe looks at side by side, so that a match costs one cache line:
 
-    window   timestamp | POOL: row number, free link | columns ... | links of indexes (int32) ...
-    state    ids of member tuples (int32) ...                | columns ... | links of indexes (int32) ...
+    window   POOL: row number, free link      | columns ... | links of indexes (int32) ...
+    state    ids of member tuples (int32) ... | columns ... | links of indexes (int32) ...
 
-Behind the records lie the bucket heads of its hash indexes. Columns are named by their word in the record, links by their half word.
+Behind the records lie a window's timestamps, which probes hardly ever look at, and the bucket heads of its hash indexes. Columns are
+named by their word in the record, links by their half word.
 
 Ids: a tuple in a store has a 32-bit local id. In a RING (first in, first out) ids count up and the slot is `id & MASK`; all ids below
 FLOOR are gone, so expiry costs nothing and hash chains, which run from newest to oldest, are simply cut off there. In a
@@ -63,12 +64,12 @@ DEAD_COUNT: Final = 28
 LEAVE_PIPE: Final = 29  # first op of the pipeline that a leaving tuple runs (DSTREAM); -1: none
 EAGER: Final = 30  # whether a leaving tuple must be taken out of an index
 HELD: Final = 31  # whether states refer to tuples of this window
-STORE_WIDTH: Final = 32
+TIMES_AT: Final = 32  # timestamp of a slot of a window: TIMES_AT + slot; DEAD if it does not join
+STORE_WIDTH: Final = 33
 
 # places in a record
-TS: Final = 0  # word: timestamp of a window's tuple; DEAD if it does not join
-ROWNUM: Final = 1  # word: its row number (POOL)
-FREE_LINK: Final = 4  # half word: next free slot, or next newer tuple of its partition (POOL)
+ROWNUM: Final = 0  # word: its row number (POOL)
+FREE_LINK: Final = 2  # half word: next free slot, or next newer tuple of its partition (POOL)
 
 # columns of the table of indexes (I)
 ORDERED: Final = 0  # 0: hash chains; 1: ordered tree
@@ -169,7 +170,7 @@ WALK_LOW: Final = 2  # and what it may meet: from this id
 WALK_HIGH: Final = 3  # to before this one
 WALK_WHO: Final = 4  # for each that is still on its way: which entry it is,
 WALK_AT: Final = 5  # and the id that it looks at next
-WALK_SINCE: Final = 6  # for each entry that probes: the earliest timestamp that it may meet
+WALK_SAFE: Final = 6  # for each entry that probes: from this id on none has left; before it timestamps tell
 WALK_NEXT: Final = 7  # for each stream: the timestamp of its next row
 WALK_ROWS: Final = 8
 

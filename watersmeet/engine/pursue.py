@@ -61,13 +61,12 @@ from watersmeet.engine.layout import (
     STORE,
     STRIDE,
     TARGET,
-    TS,
     TUPLES_IN,
     WANTED,
     WINDOW,
 )  # fmt: skip
 from watersmeet.engine.ordered import first_from, successor, tree_key
-from watersmeet.engine.stores import entry_alive, mix, record, room, store_entry
+from watersmeet.engine.stores import entry_alive, mix, record, room, stamp, store_entry
 
 
 @inlined
@@ -221,7 +220,7 @@ def pursue(
                     after = h[2 * r + link]
                     if m[r + word] == key:
                         if simple < 3:
-                            alive = id < high and m[r + TS] >= since
+                            alive = id < high and (since == DEAD or m[stamp(S, s, id)] >= since)
                             bound[s] = id
                         else:
                             alive = bind_alive(h, S, members, s, r, bound)

@@ -22,9 +22,8 @@ from watersmeet.engine.layout import (
     ROOT,
     STATE,
     STRIDE,
-    TS,
 )  # fmt: skip
-from watersmeet.engine.stores import entry_alive, link, mix, record
+from watersmeet.engine.stores import entry_alive, link, mix, record, stamp
 
 
 @inlined
@@ -37,7 +36,7 @@ def _relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
             h[I[x, HEADS_AT] + b] = -1
     first = S[s, FLOOR] if S[s, KIND] == RING else 0
     for id in range(first, S[s, NEXT]):
-        if S[s, KIND] == STATE or m[record(S, s, id) + TS] != DEAD:
+        if S[s, KIND] == STATE or m[stamp(S, s, id)] != DEAD:
             link(m, h, S, I, x, id)
 
 

@@ -71,7 +71,7 @@ class State:
             row[L.KIND] = L.STATE if s >= leaves else L.POOL if window and window.partition else L.RING
             row[L.WINDOW], row[L.SIZE] = _window(window)
             row[L.NCOLS] = len(program.columns[s]) if s < leaves else len(spec.sources)
-            row[L.COL0] = (len(spec.leaves) + 1) // 2 if s >= leaves else 3 if row[L.KIND] == L.POOL else 1
+            row[L.COL0] = (len(spec.leaves) + 1) // 2 if s >= leaves else 2 if row[L.KIND] == L.POOL else 0
             row[L.LEAF_FROM], row[L.LEAF_TO] = at_member, at_member + len(spec.leaves)
             row[L.INDEX_FROM], row[L.INDEX_TO] = at_index, at_index + len(spec.indexes)
             row[L.SOURCE_FROM] = at_source
@@ -240,7 +240,7 @@ class State:
         """The records of a store, a row for each slot."""
         row = self.S[s]
         at = int(row[L.ROWS_AT])
-        return self.m[at : at + int(row[L.CAP] * row[L.STRIDE])].reshape(-1, int(row[L.STRIDE]))
+        return self.m[at : at + int(row[L.CAP] * row[L.STRIDE])].reshape(int(row[L.CAP]), int(row[L.STRIDE]))
 
     def _layout(self, caps: list[int], parts: list[int], old: State | None, origin: list[int]) -> None:
         """Lay the arena out for these capacities and move over what `old` (which may be this state itself) has."""
@@ -252,6 +252,9 @@ class State:
             begin = at
             row[L.CAP], row[L.MASK], row[L.ROWS_AT] = cap, -1 if row[L.KIND] == L.STATE else cap - 1, at
             at += cap * int(row[L.STRIDE])
+            if s < self.leaves:
+                row[L.TIMES_AT] = at
+                at += cap
             if row[L.KIND] == L.POOL:
                 row[L.PART_AT], row[L.PART_MASK] = at, parts[s] - 1
                 at += 4 * parts[s]
@@ -261,6 +264,7 @@ class State:
                     index[L.HEADS_AT] = 2 * at
                     index[L.BUCKETS], index[L.SHIFT] = (1 << bits) - 1, min(64 - bits, 63)
                     at += max(1 << bits >> 1, 1)
+            at += -at % LINE
             row[L.WORDS] = at - begin
         self.m = self.allocate(at)
         self.h = self.m.view(np.int32)
@@ -277,14 +281,16 @@ class State:
             relink(self.m, self.h, self.S, self.I, s)
 
     def _move(self, s: int, was: Any, was_m: Any) -> None:
-        """Copy the records of a store: all but the links, which are made anew."""
+        """Copy a store: all but links and bucket heads, which are made anew."""
         row = self.S[s]
         at = int(was[L.ROWS_AT])
-        before = was_m[at : at + int(was[L.CAP] * was[L.STRIDE])].reshape(-1, int(was[L.STRIDE]))
+        before = was_m[at : at + int(was[L.CAP] * was[L.STRIDE])].reshape(int(was[L.CAP]), int(was[L.STRIDE]))
         words = int(row[L.COL0] + row[L.NCOLS])
         first = int(row[L.FLOOR]) if row[L.KIND] == L.RING else 0
         ids = np.arange(first, int(row[L.NEXT]))
         self.records(s)[ids & row[L.MASK], :words] = before[ids & was[L.MASK], :words]
+        if s < self.leaves:
+            self.m[row[L.TIMES_AT] + (ids & row[L.MASK])] = was_m[was[L.TIMES_AT] + (ids & was[L.MASK])]
         if row[L.KIND] == L.POOL:
             entries = was_m[was[L.PART_AT] : was[L.PART_AT] + 4 * (was[L.PART_MASK] + 1)].reshape(-1, 4)
             rehash(self.m, row, entries)

@@ -51,7 +51,7 @@ from watersmeet.engine.layout import (
     SIZE,
     SOURCE_FROM,
     STRIDE,
-    TS,
+    TIMES_AT,
     WINDOW,
 )  # fmt: skip
 from watersmeet.engine.ordered import tree_delete, tree_insert
@@ -61,6 +61,12 @@ from watersmeet.engine.ordered import tree_delete, tree_insert
 def record(S: Words, s: int, id: int) -> int:
     """First word of a tuple's record."""
     return S[s, ROWS_AT] + (id & S[s, MASK]) * S[s, STRIDE]
+
+
+@inlined
+def stamp(S: Words, s: int, id: int) -> int:
+    """Where the timestamp of a window's tuple lies."""
+    return S[s, TIMES_AT] + (id & S[s, MASK])
 
 
 @inlined
@@ -148,9 +154,9 @@ def put(
         m[to + c] = data[at + c * stride]
     S[s, INSERTS] += 1
     if not alive:
-        m[r + TS] = DEAD
+        m[stamp(S, s, id)] = DEAD
         return id
-    m[r + TS] = ts
+    m[stamp(S, s, id)] = ts
     if S[s, WINDOW] == RANGE and id == S[s, FLOOR]:
         S[s, EXPIRES] = ts + S[s, SIZE]
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
@@ -162,23 +168,23 @@ def put(
 def drop_oldest(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
     """The oldest tuple of a ring leaves."""
     id = S[s, FLOOR]
-    if S[s, EAGER] and m[record(S, s, id) + TS] != DEAD:
+    if S[s, EAGER] and m[stamp(S, s, id)] != DEAD:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
             unlink(m, h, S, I, x, id)
     S[s, FLOOR] = id + 1
     S[s, EXPIRIES] += 1
     if S[s, WINDOW] == RANGE:
-        S[s, EXPIRES] = m[record(S, s, id + 1) + TS] + S[s, SIZE] if id + 1 < S[s, NEXT] else FAR
+        S[s, EXPIRES] = m[stamp(S, s, id + 1)] + S[s, SIZE] if id + 1 < S[s, NEXT] else FAR
 
 
 @inlined
 def drop_slot(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
     """A tuple of a pool leaves; its slot waits in the dead list while states may refer to it."""
     r = record(S, s, id)
-    if m[r + TS] != DEAD:
+    if m[stamp(S, s, id)] != DEAD:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
             unlink(m, h, S, I, x, id)
-        m[r + TS] = DEAD
+        m[stamp(S, s, id)] = DEAD
     S[s, EXPIRIES] += 1
     S[s, LIVE] -= 1
     to = DEAD_LIST if S[s, HELD] else FREE
@@ -211,7 +217,7 @@ def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, r: int) ->
         if S[leaf, KIND] == RING:
             if id < S[leaf, FLOOR]:
                 return False
-        elif m[record(S, leaf, id) + TS] == DEAD:
+        elif m[stamp(S, leaf, id)] == DEAD:
             return False
     return True
 
