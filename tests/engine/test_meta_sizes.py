@@ -26,6 +26,7 @@ CHOICES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "SMALLEST": (state, (2, 4, 64, 1024)),
     "REBASE": (state, (1, 20, 1 << 30)),
     "SMALL": (payload, (1, 8, 1 << 16)),
+    "FEW": (payload, (0, 4)),
 }
 
 
