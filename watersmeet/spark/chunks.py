@@ -1,4 +1,4 @@
-"""Chunks: what the state store keeps of a cell. A manifest (one small value) and chunks of rows (1 to 4 MB each).
+"""Chunks: what the state store keeps of a cell. A manifest (one small value) and chunks of rows (up to 1 MB each).
 
 A row is written once, in the batch in which it comes, whether it is released at once or waits: the watermark in the manifest tells the two
 apart (released: ts < watermark). Rows are dead when their window has let them go. A chunk whose rows are all dead is removed; one
@@ -7,6 +7,7 @@ that is more than half dead is written anew without them; small ones are merged.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -20,9 +21,16 @@ from watersmeet.engine.release import NEVER
 from watersmeet.errors import StateError
 from watersmeet.spark.blob import decode_table, encode_table
 
-LAYOUT: Final = 1
-CHUNK_BYTES: Final = 4 << 20  # of rows before compression
-FEW: Final = 8  # so many small chunks of one stream are merged
+LAYOUT: Final = 2
+READABLE: Final = (1, 2)
+CHUNK_BYTES: Final = 1 << 20  # of rows; on its way to the store a chunk is in memory some seven times over
+SMALL: Final = (
+    0,
+    CHUNK_BYTES // 128,
+    CHUNK_BYTES // 16,
+    CHUNK_BYTES // 2,
+)  # classes of small chunks: from one to the next
+FEW: Final = 8  # so many chunks of one class and stream are merged
 
 
 class Store(Protocol):
@@ -37,7 +45,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of one entry of FROM; `low`, `middle` and `high` are of their timestamps."""
+    """Rows of one entry of FROM; `low`, `middle` and `high` are of their timestamps. `bytes`: in the store, `plain`: before compression."""
 
     number: int
     source: int
@@ -46,6 +54,7 @@ class Chunk:
     low: int
     middle: int
     high: int
+    plain: int = 0  # not known in layout 1
 
 
 @dataclass
@@ -78,9 +87,9 @@ class Manifest:
             raise StateError(
                 "the state of a cell can't be read: its manifest is damaged\n  start from a new checkpoint"
             ) from None
-        if layout != LAYOUT:
+        if layout not in READABLE:
             raise StateError(
-                f"the state has layout {layout}, and this version of watersmeet reads layout {LAYOUT}\n"
+                f"the state has layout {layout}, and this version of watersmeet reads {' and '.join(map(str, READABLE))}\n"
                 "  go on with the version that wrote it, or start from a new checkpoint"
             )
         made["chunks"] = [Chunk(*c) for c in made["chunks"]]
@@ -131,10 +140,10 @@ class Chunks:
         return decode_table(data)
 
     def add(self, source: int, table: pa.Table) -> None:
-        """Write rows, in chunks of a good size."""
+        """Write rows, in chunks of a good size: as few as will do, all of one size."""
         time = self.times[source]
         assert time is not None
-        step = max(1, int(table.num_rows * CHUNK_BYTES / max(table.nbytes, 1)))
+        step = -(-table.num_rows // -(-max(table.nbytes, 1) // CHUNK_BYTES))
         for first in range(0, table.num_rows, step):
             piece = table.slice(first, step)
             ts = np.sort(timestamps(piece, time))
@@ -143,7 +152,7 @@ class Chunks:
             self.manifest.next += 1
             self.store.put_chunk(number, data)
             self.manifest.chunks.append(
-                Chunk(number, source, len(ts), len(data), int(ts[0]), int(ts[len(ts) // 2]), int(ts[-1]))
+                Chunk(number, source, len(ts), len(data), int(ts[0]), int(ts[len(ts) // 2]), int(ts[-1]), piece.nbytes)
             )
 
     def replace(self, source: int, old: Iterable[Chunk], keep: Callable[[pa.Table], Any] | None = None) -> None:
@@ -172,7 +181,7 @@ class Chunks:
 
     def merge(self, source: int) -> None:
         """Put small chunks together, so that there are never many: those of about one size at a time."""
-        for limit in (CHUNK_BYTES // 256, CHUNK_BYTES // 32, CHUNK_BYTES // 8):
-            small = [c for c in self.of(source) if c.bytes < limit]
+        for low, high in itertools.pairwise(SMALL):
+            small = [c for c in self.of(source) if low <= max(c.bytes, c.plain) < high]
             if len(small) >= FEW:
                 self.replace(source, small)

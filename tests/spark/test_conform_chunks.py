@@ -1,0 +1,75 @@
+"""Chunks in the state store: of a good size, written a few times at most, and read from the layout before."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import watersmeet as wm
+from tests.spark.local_cells import DictStore
+from watersmeet.spark.blob import decode_table
+from watersmeet.spark.chunks import CHUNK_BYTES, Chunks, Manifest
+
+
+class CountingStore(DictStore):
+    """A store that counts the bytes that are put into it, before compression, and the puts."""
+
+    plain = puts = 0
+
+    def put_chunk(self, number: int, data: bytes) -> None:
+        self.plain += decode_table(data).nbytes
+        self.puts += 1
+        super().put_chunk(number, data)
+
+
+def _rows(first: int, count: int, text: str = "") -> pa.Table:
+    ts = pa.array(np.arange(first, first + count)).cast(pa.timestamp("us", tz="UTC"))
+    keys = np.random.default_rng(first).integers(0, 1 << 62, count)
+    return pa.table({"ts": ts, "a": keys} if not text else {"ts": ts, "a": pa.repeat(pa.scalar(text), count)})
+
+
+def _chunks() -> tuple[CountingStore, Chunks]:
+    store = CountingStore()
+    return store, Chunks(store, Manifest({}), ["ts"])
+
+
+@pytest.mark.parametrize("count", [1, 1000, 65_000, 70_000, 700_000])
+def test_conform_chunks_are_of_one_good_size(count: int) -> None:
+    store, chunks = _chunks()
+    rows = _rows(0, count)
+    chunks.add(0, rows)
+    made = chunks.of(0)
+    assert all(c.plain <= CHUNK_BYTES for c in made)
+    assert len(made) == 1 or min(c.plain for c in made) > CHUNK_BYTES / 2
+    assert chunks.load(0).equals(rows) and sum(c.plain for c in made) == store.plain  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["", "always the same long text in every one of the rows of this stream"])
+@pytest.mark.parametrize("count", [20, 300, 5000, 40_000])
+def test_conform_a_row_is_written_a_few_times_at_most(count: int, text: str) -> None:
+    """Also where rows shrink to next to nothing in compression: chunks that are full stay as they are."""
+    store, chunks = _chunks()
+    batches = min(300, 2_000_000 // count)
+    for batch in range(batches):
+        chunks.add(0, _rows(batch * count, count, text))
+        chunks.merge(0)
+    rows = chunks.load(0)
+    assert rows is not None and rows.num_rows == batches * count
+    assert store.plain <= 6 * rows.nbytes
+    assert len(chunks.of(0)) <= 3 * 7 + 2 * rows.nbytes / CHUNK_BYTES
+
+
+def test_conform_layout_1_is_read_and_an_unknown_one_refused() -> None:
+    _, chunks = _chunks()
+    for batch in range(9):
+        chunks.add(0, _rows(batch * 100, 100))
+    manifest = json.loads(chunks.manifest.text())
+    older = {**manifest, "layout": 1, "chunks": [c[:-1] for c in manifest["chunks"]]}
+    read = Chunks(chunks.store, Manifest.read(json.dumps(older)), ["ts"])
+    read.merge(0)
+    assert len(read.of(0)) == 1 and read.load(0).num_rows == 900  # type: ignore[union-attr]
+    with pytest.raises(wm.StateError, match=r"layout 99, and this version of watersmeet reads 1 and 2"):
+        Manifest.read(json.dumps({**manifest, "layout": 99}))
