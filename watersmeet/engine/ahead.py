@@ -43,6 +43,7 @@ from watersmeet.engine.layout import (
     KIND,
     LINK,
     MASK,
+    NEXT,
     NKEYS,
     OP_KEY0,
     OP_NKEYS,
@@ -56,9 +57,11 @@ from watersmeet.engine.layout import (
     ROWS_IN,
     SHIFT,
     STATE,
+    STORE,
     STRIDE,
     TARGET,
 )  # fmt: skip
+from watersmeet.engine.stores import record, stamp
 
 
 def _prefetch(typing: Any, array: Any, at: Any) -> Any:
@@ -133,8 +136,12 @@ def walk_inner(h: Words, S: Words, I: Words, O: Words, W: Words, s: int, pc: int
 def walk_outer(
     m: Words, h: Words, S: Words, I: Words, O: Words, W: Words, T: Words, data: Words, s: int, pc: int, column: int
 ) -> None:
-    """Records of the first probe are here: ask for the second probe's bucket where one matches, and for the next of each chain."""
-    x, target, after = O[pc, INDEX], O[pc, TARGET], pc + 1
+    """Records of the first probe are here: ask for the second probe's bucket where one matches, and for the next of each chain.
+
+    What is stored in between goes into the bucket of the same key in its state, mostly.
+    """
+    stores = O[pc + 1, CODE] == STORE
+    x, target, after = O[pc, INDEX], O[pc, TARGET], pc + 1 + stores
     key, link = I[x, KEY0], I[x, LINK]
     floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
     leaf, word, y = O[after, OP_KEY0], O[after, OP_KEY0 + 1], 0
@@ -144,7 +151,11 @@ def walk_outer(
     )
     if goes_on:
         y = O[after, INDEX]
+    z, state = y, O[pc + 1, TARGET]
+    if stores and S[state, INDEX_FROM] < S[state, INDEX_TO]:
+        z = S[state, INDEX_FROM]
     heads, shift, buckets, second = I[y, HEADS_AT], I[y, SHIFT], I[y, BUCKETS], column_of(S, T, s, word)
+    state_heads, state_shift, state_buckets = I[z, HEADS_AT], I[z, SHIFT], I[z, BUCKETS]
     kept, inners = 0, W[s, INNERS]
     for k in range(W[s, OUTERS]):
         row, r = W[s, OUTER_ROW + k], W[s, OUTER + k]
@@ -153,6 +164,8 @@ def walk_outer(
             same = m[(r >> 1) + key] == data[column + row]
             place = heads + (((scatter(value) >> shift) & buckets) if same else 0)
             prefetch(h, place)
+            if stores:
+                prefetch(h, state_heads + (((scatter(value) >> state_shift) & state_buckets) if same else 0))
             W[s, INNER + inners] = place
             inners += same
         id = h[r + link]
@@ -174,6 +187,9 @@ def look_ahead(
     pc, rows = S[s, PIPE], T[s, ROWS_IN]
     leads = pc >= 0 and O[pc, CODE] == PROBE and O[pc, OP_NKEYS] == 1
     column = column_of(S, T, s, O[pc, OP_KEY0 + 1]) if leads else 0
+    prefetch(m, record(S, s, S[s, NEXT] + GROUP))
+    prefetch(m, stamp(S, s, S[s, NEXT] + GROUP))
+    prefetch(m, stamp(S, s, S[s, FLOOR] + GROUP))
     row = at + 2 * GROUP
     if row < rows:
         for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
@@ -186,6 +202,6 @@ def look_ahead(
             set_out(h, S, I, O, W, data, s, pc, column, at + GROUP, min(at + 2 * GROUP, rows))
             return
         if W[s, INNERS] > 0:
-            walk_inner(h, S, I, O, W, s, pc + 1)
+            walk_inner(h, S, I, O, W, s, pc + 1 + (O[pc + 1, CODE] == STORE))
         if W[s, OUTERS] > 0:
             walk_outer(m, h, S, I, O, W, T, data, s, pc, column)
