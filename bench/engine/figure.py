@@ -18,14 +18,15 @@ def draw(source: Path, target: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", width_ratios=(1.3, 1, 1))
     grouped = [c for c in dict.fromkeys(r["case"] for r in rows) if "keys" in c or "skew" in c]
     _bars(axes[0], rows, grouped, "Three-way join, one core")
-    windows = [c for c in dict.fromkeys(r["case"] for r in rows) if c.endswith("same matches")]
-    for what, style in (("by hand", "k--o"), ("mjoin", "C0-o"), ("xjoin", "C1-s")):
-        points = [r for r in rows if r["case"] in windows and r["what"] == what]
+    for what, style, case in (
+        ("by hand", "k--o", "same matches"), ("mjoin", "C0-o", "once full"), ("xjoin", "C1-s", "once full"),
+    ):  # fmt: skip
+        points = [r for r in rows if r["case"].startswith("windows") and r["case"].endswith(case) and r["what"] == what]
         axes[1].plot(
             [int(r["case"].split()[1][1:-1]) for r in points],
             [1e9 / float(r["value"]) for r in points],
             style,
-            label=what,
+            label=what if case == "once full" else f"{what}, filling included",
         )
     axes[1].set(xscale="log", xlabel="window, times 10 s (same matches per tuple)", ylabel="ns a tuple", ylim=(0, None),
                 title="Cost against the window")  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watersmeet.engine.ahead import prefetch
 from watersmeet.engine.compiled import Words, compiled, inlined
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
@@ -23,7 +24,9 @@ from watersmeet.engine.layout import (
     STATE,
     STRIDE,
 )  # fmt: skip
-from watersmeet.engine.stores import entry_alive, link, mix, record, stamp
+from watersmeet.engine.stores import bucket_of, entry_alive, link, mix, record, stamp
+
+NEAR = 16  # tuples ahead whose buckets are asked for
 
 
 @inlined
@@ -36,6 +39,8 @@ def _relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
             h[I[x, HEADS_AT] + b] = -1
     first = S[s, FLOOR] if S[s, KIND] == RING else 0
     for id in range(first, S[s, NEXT]):
+        if id + NEAR < S[s, NEXT] and not I[x, ORDERED]:
+            prefetch(h, I[x, HEADS_AT] + bucket_of(m, I, x, record(S, s, id + NEAR)))
         if S[s, KIND] == STATE or m[stamp(S, s, id)] != DEAD:
             link(m, h, S, I, x, id)
 

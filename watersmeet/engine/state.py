@@ -285,12 +285,17 @@ class State:
         row = self.S[s]
         at = int(was[L.ROWS_AT])
         before = was_m[at : at + int(was[L.CAP] * was[L.STRIDE])].reshape(int(was[L.CAP]), int(was[L.STRIDE]))
-        words = int(row[L.COL0] + row[L.NCOLS])
-        first = int(row[L.FLOOR]) if row[L.KIND] == L.RING else 0
-        ids = np.arange(first, int(row[L.NEXT]))
-        self.records(s)[ids & row[L.MASK], :words] = before[ids & was[L.MASK], :words]
-        if s < self.leaves:
-            self.m[row[L.TIMES_AT] + (ids & row[L.MASK])] = was_m[was[L.TIMES_AT] + (ids & was[L.MASK])]
+        words, last = int(row[L.COL0] + row[L.NCOLS]), int(row[L.NEXT])
+        ring = row[L.KIND] == L.RING
+        step = max(1, int(min(row[L.CAP], was[L.CAP])) if ring else last)  # so many lie side by side, before and now
+        first = int(row[L.FLOOR]) if ring else 0
+        for low in range(first // step * step, last, step):
+            id, count = max(low, first), min(low + step, last) - max(low, first)
+            to, at = id & int(row[L.MASK]), id & int(was[L.MASK])
+            self.records(s)[to : to + count, :words] = before[at : at + count, :words]
+            if s < self.leaves:
+                to, at = to + int(row[L.TIMES_AT]), at + int(was[L.TIMES_AT])
+                self.m[to : to + count] = was_m[at : at + count]
         if row[L.KIND] == L.POOL:
             entries = was_m[was[L.PART_AT] : was[L.PART_AT] + 4 * (was[L.PART_MASK] + 1)].reshape(-1, 4)
             rehash(self.m, row, entries)
