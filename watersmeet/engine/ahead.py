@@ -5,6 +5,7 @@ the second probe's bucket, for each record of that chain. The rows to come are k
 the steps that the row's first two probes will take, and asks for what its next step will look at. The walkers of GROUP rows go together:
 
     32 rows ahead       buckets of all probes and indexes whose key is the row's own
+    16 rows ahead       the record and the timestamp that are written then, and the timestamp that leaves
     16 to 31 ahead      the group sets out: bucket -> newest record
     with each row then  one step of all: record -> next record; if it matches -> bucket of the second probe -> record -> next record
 

@@ -24,12 +24,8 @@ from watersmeet.spark.blob import decode_table, encode_table
 LAYOUT: Final = 2
 READABLE: Final = (1, 2)
 CHUNK_BYTES: Final = 1 << 20  # of rows; on its way to the store a chunk is in memory some seven times over
-SMALL: Final = (
-    0,
-    CHUNK_BYTES // 128,
-    CHUNK_BYTES // 16,
-    CHUNK_BYTES // 2,
-)  # classes of small chunks: from one to the next
+# classes of small chunks, each from one size to the next
+SMALL: Final = (0, CHUNK_BYTES // 128, CHUNK_BYTES // 16, CHUNK_BYTES // 2)
 FEW: Final = 8  # so many chunks of one class and stream are merged
 
 
