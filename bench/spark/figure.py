@@ -8,9 +8,13 @@ from typing import Any
 
 NAMES = {
     "noop": "no-op read", "watersmeet": "Watersmeet", "hdfs": "Spark's own join, HDFS store", "rocksdb": "Spark's own join, RocksDB",
-    "flink": "Flink SQL", "flink read": "Flink, no-op read (CSV)",
+    "flink": "Flink SQL", "flink read": "Flink, no-op read (CSV)", "tuned noop": "no-op read, Watersmeet's settings",
+    "hollow": "Watersmeet without the join",
 }  # fmt: skip
-COLOURS = {"noop": "0.6", "watersmeet": "C0", "hdfs": "C1", "rocksdb": "C1", "flink": "C3", "flink read": "0.8"}
+COLOURS = {
+    "noop": "0.6", "watersmeet": "C0", "hdfs": "C1", "rocksdb": "C1", "flink": "C3", "flink read": "0.8", "tuned noop": "0.6",
+    "hollow": "C2",
+}  # fmt: skip
 Row = dict[str, str]
 
 

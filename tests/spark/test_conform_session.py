@@ -21,9 +21,10 @@ def nothing_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[2,4]", "local-cluster[2,1,2048]"])
-def test_conform_a_local_master_gets_the_collector_for_throughput(master: str) -> None:
+def test_conform_a_local_master_gets_java_options_for_throughput(master: str) -> None:
     made = settings_for(master)
     assert COLLECTOR in made[DRIVER]
+    assert "Inline" in made[DRIVER]
     assert made[DRIVER].startswith(SETTINGS[DRIVER])
     assert made["spark.shuffle.compress"] == "false"
 
@@ -46,4 +47,4 @@ def test_conform_no_second_collector(where: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("JAVA_TOOL_OPTIONS", chosen)
     if where == "file":
         (tmp_path / "spark-defaults.conf").write_text(f"{EXTRA} {chosen}\n")
-    assert settings_for("local[2]", given)[DRIVER] == SETTINGS[DRIVER]
+    assert COLLECTOR not in settings_for("local[2]", given)[DRIVER]

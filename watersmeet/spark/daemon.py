@@ -1,6 +1,7 @@
 """A daemon of Python workers that has loaded everything before it forks: spark.python.daemon.module=watersmeet.spark.daemon.
 
-Each worker then starts with Arrow, the compiled kernel and this package in memory, shared with the others.
+Each worker then starts with Arrow, the compiled kernel and this package in memory, shared with the others, and talks to Spark without
+delays (prompt.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from watersmeet.errors import WatersmeetError
+from watersmeet.spark.prompt import prompt
 
 
 def prefer_installed() -> None:
@@ -82,8 +84,10 @@ if __name__ == "__main__":
         ImportError, WatersmeetError
     ):  # the worker that needs what is missing says so, where the user sees it
         warm()
-    gc.freeze()
-    gc.enable()
+    import pyspark.worker
     from pyspark.daemon import manager
 
+    gc.freeze()
+    gc.enable()
+    pyspark.worker.main = prompt(pyspark.worker.main)
     manager()

@@ -1,0 +1,80 @@
+"""Sockets between Spark and a worker that hold nothing back (watersmeet/spark/prompt.py)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from watersmeet.spark.prompt import prompt
+
+ROUNDS = 20
+HELD_BACK_SECONDS = 0.04  # how long Linux waits before it acknowledges
+
+
+def answer_in_two_pieces(connection: socket.socket) -> None:
+    """As Spark does it: a small piece, then another, over a socket that waits for the first to be acknowledged."""
+    with connection:
+        while connection.recv(1):
+            connection.send(b"a")
+            connection.send(b"b")
+
+
+def rounds_over_loopback(infile: Any, outfile: Any) -> None:
+    for _ in range(ROUNDS):
+        outfile.write(b"?")
+        outfile.flush()
+        assert infile.read(2) == b"ab"
+
+
+@pytest.fixture
+def worker() -> Any:
+    """A worker's end of a connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as spark:
+        mine, _ = server.accept()
+        thread = threading.Thread(target=answer_in_two_pieces, args=(spark,))
+        thread.start()
+        yield mine
+        mine.close()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
+def test_conform_small_pieces_come_at_once(worker: socket.socket) -> None:
+    with worker.makefile("rb") as infile, worker.makefile("wb") as outfile:
+        began = time.perf_counter()
+        prompt(rounds_over_loopback)(infile, outfile)
+        took = time.perf_counter() - began
+    worker.shutdown(socket.SHUT_RDWR)
+    assert took < ROUNDS * HELD_BACK_SECONDS / 4
+
+
+def test_conform_large_pieces_come_whole() -> None:
+    """More than a buffer, in pieces of any size, read as they were sent; the socket stays open for the next task."""
+    sent = bytes(range(256)) * 4096
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        spark = socket.create_connection(server.getsockname())
+        mine, _ = server.accept()
+    got: list[bytes] = []
+
+    def task(infile: Any, _: Any) -> None:
+        got.append(infile.read(10) + infile.read(len(sent) - 10))
+
+    with spark, mine, mine.makefile("rb") as infile, mine.makefile("wb") as outfile:
+        for _ in range(2):
+            thread = threading.Thread(target=spark.sendall, args=(sent,))
+            thread.start()
+            prompt(task)(infile, outfile)
+            thread.join()
+    assert got == [sent, sent]
+
+
+def test_conform_other_sockets_stay_as_they_are() -> None:
+    seen: list[Any] = []
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ours.makefile("rb") as infile, ours.makefile("wb") as outfile:
+        prompt(lambda a, b: seen.extend((a, b)))(infile, outfile)
+        assert seen == [infile, outfile]
