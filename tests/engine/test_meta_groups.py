@@ -43,7 +43,11 @@ def cases(first: int, last: int) -> Iterator[Case]:
         (THREE, MJOIN, True),
         (THREE.replace("RANGE 5 SECONDS", "ROWS 5", 1), MJOIN, True),
         (THREE.replace("RANGE 5 SECONDS", "UNBOUNDED"), MJOIN, True),
-        (THREE, "((R S) T)", False),
+        (THREE, "((R S) T)", True),
+        (THREE, "(R (S T))", True),
+        (THREE + " EMIT DSTREAM", "((R S) T)", False),
+        (THREE.replace("RANGE 5 SECONDS", "PARTITION BY a ROWS 5", 1), "((R S) T)", False),
+        (THREE + " AND R.a < T.b", "((R S) T)", False),
         (THREE + " EMIT DSTREAM", MJOIN, False),
         (THREE.replace("RANGE 5 SECONDS", "PARTITION BY a ROWS 5", 1), MJOIN, False),
         (THREE.replace("R.a = S.a", "R.a < S.a"), MJOIN, False),
@@ -51,9 +55,7 @@ def cases(first: int, last: int) -> Iterator[Case]:
         (THREE, "(R S T) orders {T: R S}", False),
     ],
 )
-def test_groups_are_for_plans_without_states_over_rings_with_one_key_to_a_probe(
-    text: str, plan: str, groups: bool
-) -> None:
+def test_groups_are_for_plans_over_rings_with_one_key_to_a_probe(text: str, plan: str, groups: bool) -> None:
     run = Run.of(text, STREAMS, plan)
     assert run.engine.state.groups is groups
     assert same_rows(run.rows(), wm.oracle(text, STREAMS)) is None
@@ -64,7 +66,7 @@ def test_groups_are_for_plans_without_states_over_rings_with_one_key_to_a_probe(
 def test_meta_groups_and_lists_of_any_size(group: int, lists: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "GROUP", group)
     monkeypatch.setattr(executor, "LISTS", lists)
-    seen = too_much = 0
+    seen = trees = too_much = 0
     for case in cases(0, 100):
         rng = Random(case.seed)
         run = Run.of(case.query, case.streams, case.plan)
@@ -73,7 +75,8 @@ def test_meta_groups_and_lists_of_any_size(group: int, lists: int, monkeypatch: 
         check(case, Run.of(case.query, in_time_order(case, rng.choice([7, 20, 50])), case.plan).rows())
         check(case, run_switching(rng, case.query, case.streams, case.plan, (1, 10, 50))[0])
         seen += 1
-    assert seen >= 8
+        trees += case.plan.kind != "mjoin"
+    assert seen >= 8 and trees >= 3
     assert too_much >= 1 or lists > 200 or group == 512  # all rows of a case fit one group of 512
 
 

@@ -5,7 +5,7 @@ counted in each is read off, and four prices are fitted to them:
 
     seconds(run) ≈ part · (probe · probes + match · matches + insert · inserts + delete · expiries)
 
-with part = 1 for trees, and one `together` for plans of one node, through which rows go in groups (group.py).
+with part = 1 for trees, and one `together` for plans of one node. Rows go in groups through both (group.py).
 
 The runs differ in what they do most: two streams with few or many matches (insert and probe; match), chains as one node (probe and
 match), chains as trees (insert into inner states), and windows from some that fit a core's cache to some that do not. Windows are full

@@ -120,9 +120,10 @@ class Engine:
         self.control[L.QUOTA] = self.every if self.pause else FOREVER
         if not hasattr(self, "out"):
             self.out = np.zeros((leaves + 1, OUT), np.int64)
-            self.notes = np.zeros((GROUP + 1, L.NOTE_FROM + 2 * leaves), np.int64)
+            self.notes = np.zeros((GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
+            self.notes[:, -1] = L.FAR
             entries = GROUP + max(LISTS // leaves**2, leaves**2)
-            self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 1, entries), np.int64)
+            self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
             self.walk = np.zeros((L.WALK_ROWS, entries), np.int64)
         self.control[L.MANY] = GROUP if self.state.groups else 0
 
@@ -193,7 +194,8 @@ class Engine:
             state, pipelines = self.state, self.state.pipelines
             self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
             self.control[L.AHEAD] = state.bytes > CACHE
-            self.control[L.HOLDS] = state.tuples
+            if not self.control[L.TAKEN]:  # else some of what the windows hold has left, for the group under way
+                self.control[L.HOLDS] = state.tuples
             why = K.run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
                 self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, self.notes, self.lists, self.walk,
@@ -310,7 +312,7 @@ class Engine:
             while True:
                 why = K.fill(
                     state.m, state.h, state.S, state.I, state.pipelines.ops, state.pipelines.checks, state.members, state.sources,
-                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, driver, pipe,
+                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, self.walk, driver, pipe,
                 )  # fmt: skip
                 if why == L.DONE:
                     break
@@ -369,7 +371,9 @@ class Engine:
         self.state.S[:, [L.INSERTS, L.EXPIRIES]] = 0
 
     def _note_peak(self) -> None:
-        peak = max(int(self.control[L.PEAK]), self.state.tuples)
+        peak = int(self.control[L.PEAK])
+        if not self.control[L.TAKEN]:
+            peak = max(peak, self.state.tuples)
         self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, peak)
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.state.bytes)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from watersmeet.engine.ahead import look_ahead
 from watersmeet.engine.compiled import Words, compiled, inlined
-from watersmeet.engine.group import enter_all, go_together, take, write_all
+from watersmeet.engine.group import enter_all, note_peak, pass_by, settle, take
 from watersmeet.engine.layout import (
     AHEAD,
     ALIVE_IN,
@@ -59,6 +59,7 @@ from watersmeet.engine.layout import (
     START,
     STREAM,
     TAKEN,
+    TOGETHER,
     TOTAL,
     TS_IN,
     VICTIM,
@@ -78,6 +79,7 @@ from watersmeet.engine.stores import (
     room,
     stamp,
 )  # fmt: skip
+from watersmeet.engine.together import LACKS, TOO_MUCH, go_together, write_all
 
 
 @inlined
@@ -128,12 +130,31 @@ def run(
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
     while True:
+        if control[PHASE] == TOGETHER:
+            total = go_together(m, h, S, I, O, members, sources, control, notes, lists, walk, n, out.shape[1])
+            if total == LACKS:
+                note_peak(m, S, control, notes, walk, n)
+                return GROW
+            if control[MANY] < FEW:
+                control[MANY] = -REST
+            control[PHASE] = PICK
+            if total != TOO_MUCH:
+                settle(m, S, control, notes, walk, n)
+                control[TOTAL] = total
+                control[PHASE] = WRITING
+                if total > out.shape[1] - control[OUT_ROWS]:
+                    return OUT_FULL
         if control[PHASE] == WRITING:
-            write_all(S, O, counters, out, control, notes, lists, walk)
+            write_all(h, S, O, members, counters, out, control, notes, lists, walk, n)
             control[PHASE] = PICK
         if control[PHASE] == RUNNING:
-            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes)
+            why = pursue(
+                m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes, walk
+            )
             if why != DONE:
+                if control[TAKEN] > 0:
+                    note_peak(m, S, control, notes, walk, n)
+                    pass_by(m, S, notes, control[ALONE] - 1, n)
                 return why
             if control[VICTIM] >= 0:
                 remove(m, h, S, I, control[STREAM], control[VICTIM])
@@ -146,27 +167,20 @@ def run(
             if notes[g, NOTE_ID] >= 0 and S[s, PIPE] >= 0:
                 begin(S, control, bound, S[s, PIPE], s, notes[g, NOTE_ID], notes[g, NOTE_NOW], -1)
             continue
-        control[TAKEN] = 0
-        control[ALONE] = 0
+        if control[TAKEN] > 0:
+            settle(m, S, control, notes, walk, n)
         control[PEAK] = max(control[PEAK], control[HOLDS])
         if control[QUOTA] <= 0:
             return PAUSED
         # a group, if the plan is for groups and the last ones have gone well
         if control[MANY] >= FEW:
-            taken = take(m, S, control, T, data, notes, lists, walk, until)
-            enter_all(m, S, control, T, data, flags, notes, lists, taken)
-            control[TOTAL] = go_together(m, h, S, I, O, control, notes, lists, walk, taken, out.shape[1])
+            control[TAKEN] = take(m, S, control, T, data, notes, lists, walk, until)
+            if control[TAKEN] > 0:
+                enter_all(m, h, S, I, control, T, data, flags, notes, lists, walk)
+                control[PHASE] = TOGETHER
+                continue
             if control[MANY] < FEW:
                 control[MANY] = -REST
-            if control[TOTAL] < 0:
-                control[TAKEN] = taken
-            elif control[TOTAL] > out.shape[1] - control[OUT_ROWS]:
-                control[PHASE] = WRITING
-                return OUT_FULL
-            else:
-                write_all(S, O, counters, out, control, notes, lists, walk)
-            if taken > 0:
-                continue
         elif control[MANY] < 0:
             control[MANY] += 1
             if control[MANY] == 0:
@@ -244,12 +258,14 @@ def run(
 @compiled
 def fill(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, notes: Words, driver: int, pipe: int,
+    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, notes: Words, walk: Words, driver: int, pipe: int,
 ) -> int:  # fmt: skip
     """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
     while True:
         if control[PHASE] == RUNNING:
-            why = pursue(m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes)
+            why = pursue(
+                m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes, walk
+            )
             if why != DONE:
                 return why
             control[PHASE] = PICK

@@ -65,7 +65,8 @@ LEAVE_PIPE: Final = 29  # first op of the pipeline that a leaving tuple runs (DS
 EAGER: Final = 30  # whether a leaving tuple must be taken out of an index
 HELD: Final = 31  # whether states refer to tuples of this window
 TIMES_AT: Final = 32  # timestamp of a slot of a window: TIMES_AT + slot; DEAD if it does not join
-STORE_WIDTH: Final = 33
+REACHED: Final = 33  # op that the rows of the group under way have come to in the pipeline of this stream; -1: none
+STORE_WIDTH: Final = 34
 
 # places in a record
 ROWNUM: Final = 0  # word: its row number (POOL)
@@ -146,8 +147,8 @@ AHEAD: Final = 11  # whether to prefetch for rows to come
 HOLDS: Final = 12  # tuples and entries in all stores
 PEAK: Final = 13  # the most that HOLDS has been
 MANY: Final = 14  # rows of the next group (group.py), 0: none; negative: rows that go one by one before the next
-TAKEN: Final = 15  # rows of a group that found too much ...
-ALONE: Final = 16  # ... of which so many have gone on one by one
+TAKEN: Final = 15  # rows of the group under way ...
+ALONE: Final = 16  # ... of which so many have gone on one by one, if it found too much
 TOTAL: Final = 17  # results of the last group
 CONTROL_WIDTH: Final = 18
 
@@ -159,20 +160,24 @@ NOTE_STREAM: Final = 0
 NOTE_ID: Final = 1  # -1: the row does not join
 NOTE_NOW: Final = 2
 NOTE_ROW: Final = 3  # how many results it has, then where they go
-NOTE_FROM: Final = 4  # for each leaf: all ids below this have left, and the id after the last that has come
+NOTE_FROM: Final = 4  # for each leaf: all ids below this have left, and the id after the last that has come; then 0 and FAR, for a state
 LIST_PARENT: Final = 0  # entry of the list before that this one prolongs
 LIST_ID: Final = 1
 LIST_G: Final = 2  # row of the group
 LIST_ROWS: Final = 3
+LIST_STORES: Final = -2  # behind the lists, for each: the store that its ids are of,
+LIST_COUNTS: Final = -1  # and how many entries it has
 WALK_KEY: Final = 0  # for each entry that probes: its key,
 WALK_PLACE: Final = 1  # the bucket of that,
 WALK_LOW: Final = 2  # and what it may meet: from this id
 WALK_HIGH: Final = 3  # to before this one
 WALK_WHO: Final = 4  # for each that is still on its way: which entry it is,
-WALK_AT: Final = 5  # and the id that it looks at next
+WALK_AT: Final = 5  # and the id that it looks at next; for each entry that is stored: its id
 WALK_SAFE: Final = 6  # for each entry that probes: from this id on none has left; before it timestamps tell
 WALK_NEXT: Final = 7  # for each stream: the timestamp of its next row
-WALK_ROWS: Final = 8
+WALK_HELD: Final = 8  # for each row of the group: what all windows hold with it, or a little more,
+WALK_KEPT: Final = 9  # and how many entries of states it has made
+WALK_ROWS: Final = 10
 
 # walkers that look ahead (W), a row for each stream; each list has one place more, for what is written but not kept
 GROUP: Final = 16  # rows whose walkers go together
@@ -186,7 +191,8 @@ WALKER_WIDTH: Final = INNER + 2 * GROUP + 1
 # phases
 PICK: Final = 0
 RUNNING: Final = 1
-WRITING: Final = 2  # a group's results wait for room in the output
+TOGETHER: Final = 2  # a group is under way; it may wait for room in a state
+WRITING: Final = 3  # its results wait for room in the output
 
 # why the kernel came back
 DONE: Final = 0

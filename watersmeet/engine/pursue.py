@@ -49,6 +49,7 @@ from watersmeet.engine.layout import (
     PC,
     PROBE,
     RANGE,
+    REACHED,
     RING,
     ROWBASE,
     ROWNUM,
@@ -59,9 +60,11 @@ from watersmeet.engine.layout import (
     START,
     STATE,
     STORE,
+    STREAM,
     STRIDE,
     TARGET,
     TUPLES_IN,
+    WALK_KEPT,
     WANTED,
     WINDOW,
 )  # fmt: skip
@@ -105,13 +108,22 @@ def bind(h: Words, S: Words, members: Words, s: int, id: int, r: int, bound: Wor
 
 
 @inlined
-def bind_alive(h: Words, S: Words, members: Words, s: int, r: int, bound: Words) -> bool:
-    """Bind the leaves of a state's entry, all of them RINGs, and say whether all its members are still in their windows."""
+def bind_alive(
+    m: Words, h: Words, S: Words, members: Words, notes: Words, s: int, r: int, bound: Words, g: int, now: int
+) -> bool:
+    """Bind the leaves of a state's entry, all of them RINGs, and say whether all its members are in their windows.
+
+    The windows are those of now, or, for row `g` of a group (else -1), those that it found.
+    """
     first, last = S[s, LEAF_FROM], S[s, LEAF_TO]
     alive = True
     for k in range(first, last):
         leaf, id = members[k], h[2 * r + k - first]
-        alive &= id >= S[leaf, FLOOR]
+        if g < 0:
+            alive &= id >= S[leaf, FLOOR]
+        else:
+            alive &= (id >= notes[g, NOTE_FROM + 2 * leaf]) & (id < notes[g, NOTE_FROM + 2 * leaf + 1])
+            alive &= S[leaf, WINDOW] != RANGE or m[stamp(S, leaf, id)] >= now - S[leaf, SIZE]
         bound[leaf] = id
     return alive
 
@@ -188,11 +200,12 @@ def emit(m: Words, S: Words, bound: Words, now: int, out: Words, row: int) -> No
 @inlined
 def pursue(
     m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words,
-    cursor: Words, bound: Words, out: Words, control: Words, notes: Words,
+    cursor: Words, bound: Words, out: Words, control: Words, notes: Words, walk: Words,
 ) -> int:  # fmt: skip
     """Run the pipeline under way to its end (DONE), or until the output is full or a state must grow."""
     pc, start, fresh, row = control[PC], control[START], control[FRESH], control[OUT_ROWS]
-    limit = out.shape[1]
+    limit, leaves = out.shape[1], out.shape[0] - 1
+    g = control[ALONE] - 1  # the row of a group, if it is one
     why = DONE
     while pc >= start:
         code = O[pc, CODE]
@@ -208,9 +221,9 @@ def pursue(
                 s, x = O[pc, TARGET], O[pc, INDEX]
                 floor, mask, at, stride = S[s, FLOOR], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
                 high, since = FAR, DEAD
-                if control[ALONE] > 0:
-                    floor = notes[control[ALONE] - 1, NOTE_FROM + 2 * s]
-                    high = notes[control[ALONE] - 1, NOTE_FROM + 2 * s + 1]
+                if g >= 0:
+                    floor = notes[g, NOTE_FROM + 2 * min(s, leaves)]
+                    high = notes[g, NOTE_FROM + 2 * min(s, leaves) + 1]
                     since = control[NOW] - S[s, SIZE] if S[s, WINDOW] == RANGE else DEAD
                 word, link, key = I[x, KEY0], I[x, LINK], keys[pc, 0]
                 last = simple == 2 or simple == 4
@@ -223,7 +236,7 @@ def pursue(
                             alive = id < high and (since == DEAD or m[stamp(S, s, id)] >= since)
                             bound[s] = id
                         else:
-                            alive = bind_alive(h, S, members, s, r, bound)
+                            alive = bind_alive(m, h, S, members, notes, s, r, bound, g, control[NOW])
                         if alive:
                             if not last:
                                 found = True
@@ -258,12 +271,15 @@ def pursue(
             row += 1
         elif code == STORE:
             s = O[pc, TARGET]
-            if not room(S, s):
-                control[WANTED] = s
-                why = GROW
-                break
-            store_entry(m, h, S, I, members, sources, s, bound)
-            control[HOLDS] += 1
+            if g < 0 or pc >= S[control[STREAM], REACHED]:  # else its group has stored it before it found too much
+                if not room(S, s):
+                    control[WANTED] = s
+                    why = GROW
+                    break
+                store_entry(m, h, S, I, members, sources, s, bound)
+                control[HOLDS] += 1
+                if g >= 0:
+                    walk[WALK_KEPT, g] += 1
             pc += 1
             fresh = 1
             continue

@@ -135,9 +135,10 @@ class State:
         """Whether rows may go through their pipelines together (group.py)."""
         ops = self.pipelines.ops
         return bool(
-            (self.S[:, L.KIND] == L.RING).all()
-            and not self.S[:, L.EAGER].any()
-            and (self.S[:, L.LEAVE_PIPE] < 0).all()
+            (self.S[: self.leaves, L.KIND] == L.RING).all()
+            and (self.S[: self.leaves, L.LEAVE_PIPE] < 0).all()
+            and (self.I[:, L.NKEYS] == 1).all()
+            and not self.I[:, L.ORDERED].any()
             and (ops[ops[:, L.CODE] == L.PROBE, L.SIMPLE] > 0).all()
         )
 
