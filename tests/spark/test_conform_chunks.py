@@ -61,6 +61,25 @@ def test_conform_a_row_is_written_a_few_times_at_most(count: int, text: str) -> 
     assert len(chunks.of(0)) <= 3 * 7 + 2 * rows.nbytes / CHUNK_BYTES
 
 
+@pytest.mark.parametrize("window", [1, 700, 10_000, 25_000, 200_000, 1_000_000])
+@pytest.mark.parametrize("count", [3000, 50_000, 150_000])
+def test_conform_what_is_stored_is_at_most_half_dead(count: int, window: int) -> None:
+    """And where windows are longer than batches, rows are written once: the oldest chunk need not be read only because it is half dead."""
+    store, chunks = _chunks()
+    for batch in range(40):
+        chunks.add(0, _rows(batch * count, count))
+        end = (batch + 1) * count
+        cut = end - window
+        chunks.trim(0, cut)
+        rows = chunks.load(0)
+        assert rows is not None
+        live = int((rows.column("ts").cast(pa.int64()).to_numpy() >= cut).sum())
+        assert live == min(window, end)
+        assert rows.num_rows == sum(c.rows for c in chunks.of(0)) <= 2 * live
+    once = 40 * count * 16
+    assert store.plain == once if window > 2 * min(count, CHUNK_BYTES // 16) else store.plain <= 2 * once
+
+
 def test_conform_layout_1_is_read_and_an_unknown_one_refused() -> None:
     _, chunks = _chunks()
     for batch in range(9):

@@ -17,6 +17,7 @@ import pytest
 
 from tests.spark.local_cells import LocalCells
 from watersmeet.spark import park
+from watersmeet.spark.cell import Cell
 from watersmeet.spark.park import Park
 from watersmeet.testing import random_case, same_rows
 
@@ -62,6 +63,7 @@ def _no_files_above(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("size", [0, 600, 3000])
 def test_conform_without_room_cells_stay_in_their_worker(tmp_path: Path, size: int) -> None:
     case = random_case(12)
+    LocalCells(case.query, case.plan, 2, Random(1)).run(case.batches)  # all that is compiled is in its cache then
     local = LocalCells(case.query, case.plan, 2, Random(1), 0.0, tmp_path)
     with _no_files_above(size):
         made = local.run(case.batches)
@@ -82,6 +84,48 @@ def test_conform_what_a_dead_executor_left_is_swept_away(tmp_path: Path, monkeyp
     monkeypatch.setattr(park, "_swept", False)
     park.sweep(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["alive"]
+
+
+def test_conform_a_folder_that_another_worker_sweeps_away_meanwhile_is_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers start together, and each finds what a dead executor left; a link to nowhere stands for a folder that is listed and gone."""
+    monkeypatch.setattr(park, "SHARED", tmp_path)
+    monkeypatch.setattr(park, "_swept", False)
+    base = tmp_path / f"watersmeet-{os.getuid()}"
+    base.mkdir(mode=0o700)
+    (base / "gone").symlink_to(tmp_path / "nowhere")
+    here = Park.of("query", 0)
+    assert here is not None and here.enter()
+    here.leave()
+
+
+class _FirstWithout(LocalCells):
+    """The first batches of each cell find no shared memory, and stay in one worker; from then on each batch has a new worker."""
+
+    without = 2
+
+    def _at(self, number: int) -> Cell:
+        runs = sum(m["cell"] == number for m in self.metrics)
+        if runs > self.without:
+            return super()._at(number)
+        kept = self.hot.setdefault(number, Cell(self.flow.spec, number))
+        if runs == self.without:
+            kept.park = super()._at(number).park
+        return kept
+
+
+@pytest.mark.parametrize("seed", [2, 3, 7, 8, 14, 27])
+def test_conform_a_cell_that_found_no_shared_memory_moves_there_later(tmp_path: Path, seed: int) -> None:
+    """Else it would be built anew whenever another worker gets it, and lie in each of them."""
+    case = random_case(seed)
+    local = _FirstWithout(case.query, case.plan, 2, Random(1), 0.0, tmp_path)
+    made = local.run(case.batches)
+    assert (wrong := same_rows(made, case.expected)) is None, wrong
+    for number in range(2):
+        runs = [m for m in local.metrics if m["cell"] == number]
+        assert len(runs) > local.without + 1
+        assert [m["rebuilt"] for m in runs] == [1] + [0] * (len(runs) - 1)
 
 
 def test_conform_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

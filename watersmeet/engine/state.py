@@ -97,8 +97,7 @@ class State:
         if len(self.sources):
             self.sources[:, 1] += self.S[self.sources[:, 0], L.COL0]
         self.set_pipelines()
-        self.m = np.zeros(0, np.int64)
-        self.h = self.m.view(np.int32)
+        self.lie_in(np.zeros(0, np.int64))
         origin = self._origins(old)
         self.missing = [s for s in range(leaves, len(stores)) if origin[s] < 0]
         caps, parts = [], []
@@ -109,6 +108,10 @@ class State:
             if was is not None:
                 self.S[s, _CARRIED] = was[_CARRIED]
         self._layout(caps, parts, old, origin)
+
+    def lie_in(self, m: Any) -> None:
+        """Have all stores in these words; they are as they were, or are about to be laid out."""
+        self.m, self.h = m, m.view(np.int32)
 
     def _origins(self, old: State | None) -> list[int]:
         """For each store the store of `old` that has the same content; -1: none."""
@@ -267,8 +270,7 @@ class State:
                     at += max(1 << bits >> 1, 1)
             at += -at % LINE
             row[L.WORDS] = at - begin
-        self.m = self.allocate(at)
-        self.h = self.m.view(np.int32)
+        self.lie_in(self.allocate(at))
         for s in range(len(caps)):
             row = self.S[s]
             was = was_S[origin[s]] if origin[s] >= 0 else None

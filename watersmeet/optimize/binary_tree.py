@@ -35,7 +35,7 @@ from itertools import combinations
 
 from watersmeet.optimize.node_costs import NodeCosts
 from watersmeet.optimize.problem import members
-from watersmeet.optimize.shape import Shape, streams
+from watersmeet.optimize.shape import Shape
 
 CARTESIAN = 7
 MAX_PAIRS = 2_000
@@ -73,6 +73,9 @@ def edges(costs: NodeCosts) -> tuple[int, ...]:
 
 def exact_binary_tree(costs: NodeCosts, links: tuple[int, ...], max_pairs: int) -> Shape | None:
     """The best tree by dynamic programming over connected subgraphs; None if there are more than `max_pairs` pairs."""
+    most = max(map(int.bit_count, links))
+    if most * 2 ** (most - 1) > max_pairs:  # a star of one stream and those it is linked with has so many
+        return None
     pairs: list[tuple[int, int]] = []
     for pair in connected_pairs(links):
         pairs.append(pair)
@@ -80,29 +83,34 @@ def exact_binary_tree(costs: NodeCosts, links: tuple[int, ...], max_pairs: int) 
             return None
     best: dict[int, tuple[float, Shape]] = {1 << s: (0.0, s) for s in range(len(links))}
     for left, right in sorted(pairs, key=lambda p: (p[0] | p[1]).bit_count()):
-        cpu = best[left][0] + best[right][0] + costs.node_cpu((left, right))
-        known = best.get(left | right)
-        if known is None or cpu < known[0]:
-            best[left | right] = cpu, (best[left][1], best[right][1])
+        below, known = best[left][0] + best[right][0], best.get(left | right)
+        if known is None or below < known[0]:  # else it is no better, whatever its node costs
+            cpu = below + costs.node_cpu((left, right))
+            if known is None or cpu < known[0]:
+                best[left | right] = cpu, (best[left][1], best[right][1])
     return best[costs.problem.all][1]
 
 
 def greedy_binary_tree(costs: NodeCosts, links: tuple[int, ...]) -> Shape:
     """Join the two linked parts whose node costs least until one part is left."""
     parts: list[Shape] = list(range(len(links)))
-    while len(parts) > 1:
-        best: tuple[float, int, int] | None = None
-        for i, j in combinations(range(len(parts)), 2):
-            a, b = streams(parts[i]), streams(parts[j])
-            if any(links[s] & b for s in members(a)):
-                cpu = costs.node_cpu((a, b))
-                if best is None or cpu < best[0]:
-                    best = cpu, i, j
-        assert best is not None  # `edges` links all parts
-        _, i, j = best
-        joined = (parts[i], parts[j])
-        parts = [p for k, p in enumerate(parts) if k not in (i, j)] + [joined]
-    return parts[0]
+    blocks, around, left = [1 << s for s in range(len(links))], list(links), list(range(len(links)))
+
+    def option(i: int, j: int) -> tuple[float, int, int]:
+        return costs.node_cpu((blocks[i], blocks[j])), i, j
+
+    options = [option(i, j) for i, j in combinations(left, 2) if around[i] & blocks[j]]
+    while len(left) > 1:
+        _, i, j = min(options)  # there is one: `edges` links all parts
+        joined = len(parts)
+        parts.append((parts[i], parts[j]))
+        blocks.append(blocks[i] | blocks[j])
+        around.append((around[i] | around[j]) & ~blocks[joined])
+        left = [k for k in left if k not in (i, j)]
+        options = [o for o in options if o[1] in left and o[2] in left]
+        options += [option(k, joined) for k in left if around[joined] & blocks[k]]
+        left.append(joined)
+    return parts[-1]
 
 
 def connected_pairs(links: tuple[int, ...]) -> Iterator[tuple[int, int]]:

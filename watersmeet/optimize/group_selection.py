@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from watersmeet.optimize.cost import TOLERANCE, Limits
 from watersmeet.optimize.node_costs import NodeCosts
@@ -88,19 +88,20 @@ def _steps(costs: NodeCosts, shape: Shape, effort: Effort) -> Iterator[tuple[flo
 
 def groupings(costs: NodeCosts, shape: Shape, effort: Effort) -> Iterator[tuple[float, float, Shape]]:
     """Plans in which some inputs of one node have become a node: change in CPU, memory of the new state, the plan."""
-    if isinstance(shape, int):
+    if isinstance(shape, int) or effort.left < 0:
         return
     blocks = tuple(map(streams, shape))
     if len(shape) > 2:
         here = costs.node_cpu(blocks)
-        for group in _groups(costs, blocks):
-            if not effort.spend(len(shape)):
-                return
+        splits = []
+        for group in takewhile(lambda _: effort.spend(len(shape)), _groups(costs, blocks)):
             rest = [i for i in range(len(shape)) if i not in group]
             inside = tuple(blocks[i] for i in group)
-            mask = sum(inside)
-            change = costs.node_cpu((*(blocks[i] for i in rest), mask)) + costs.node_cpu(inside) - here
-            yield change, costs.holding(mask), (*(shape[i] for i in rest), tuple(shape[i] for i in group))
+            splits.append((group, rest, inside, (*(blocks[i] for i in rest), sum(inside))))
+        costs.order_together(outside for _, _, _, outside in splits)
+        for group, rest, inside, outside in splits:
+            change = costs.node_cpu(outside) + costs.node_cpu(inside) - here
+            yield change, costs.holding(outside[-1]), (*(shape[i] for i in rest), tuple(shape[i] for i in group))
     for i, child in enumerate(shape):
         for change, size, replaced in groupings(costs, child, effort):
             yield change, size, (*shape[:i], replaced, *shape[i + 1 :])
@@ -109,19 +110,22 @@ def groupings(costs: NodeCosts, shape: Shape, effort: Effort) -> Iterator[tuple[
 def _groups(costs: NodeCosts, blocks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Pairs of inputs, linked ones first; then each of them with a third, a fourth, ... that makes the smallest state."""
     linked = ranked_edges(costs, blocks)
-    products = [pair for pair in combinations(range(len(blocks)), 2) if pair not in set(linked)]
+    products = sorted(set(combinations(range(len(blocks)), 2)).difference(linked))
     products.sort(key=lambda pair: costs.holding(blocks[pair[0]] | blocks[pair[1]]))
     seen: set[frozenset[int]] = set()
     groups: list[tuple[int, ...]] = [*linked, *products]
     while groups:
-        larger = []
+        taken = []
         for group in groups:
             key = frozenset(group)
-            if key in seen or len(group) == len(blocks):
-                continue
-            seen.add(key)
-            yield group
-            mask = sum(blocks[i] for i in group)
-            near = [i for i in range(len(blocks)) if i not in key]
-            larger.append((*group, min(near, key=lambda i: costs.holding(mask | blocks[i]))))
-        groups = larger
+            if key not in seen and len(group) < len(blocks):
+                seen.add(key)
+                yield group
+                taken.append(group)
+        groups = [(*group, _nearest(costs, blocks, group)) for group in taken]
+
+
+def _nearest(costs: NodeCosts, blocks: tuple[int, ...], group: tuple[int, ...]) -> int:
+    """The input that makes the smallest state with a group."""
+    mask = sum(blocks[i] for i in group)
+    return min((i for i in range(len(blocks)) if i not in group), key=lambda i: costs.holding(mask | blocks[i]))

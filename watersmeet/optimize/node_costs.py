@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from watersmeet.model.plan import Leaf, Node, Tree
@@ -62,6 +63,18 @@ class NodeCosts:
             probes, matches = pipeline(self.problem, blocks, i, order)
             work += costs.probe * probes + costs.match * matches
         return Ordering(blocks, work, orders)
+
+    def order_together(self, nodes: Iterable[tuple[int, ...]]) -> None:
+        """Find the greedy orders that `node` will be asked for, those of nodes with as many inputs side by side."""
+        if self.arrays is None:
+            return
+        by_inputs: dict[int, list[tuple[int, ...]]] = {}
+        for key in {tuple(sorted(blocks)) for blocks in nodes} - self._nodes.keys():
+            if len(key) > self.exact_inputs:
+                by_inputs.setdefault(len(key), []).append(key)
+        for same in by_inputs.values():
+            for key, found in zip(same, self.arrays.least_next_of(same), strict=True):
+                self._nodes[key] = Ordering(key, *found)
 
     def upkeep(self, mask: int) -> float:
         found = self._upkeep.get(mask)

@@ -6,7 +6,7 @@ logarithms:
     log |P| = Σ_i log W_i + Σ_{i<j} log f_ij  +  classes and copies, which are no sums over pairs
 
 *Exact*: one pass over all subsets of the inputs serves every start. *Least next*: all starts take their steps side by
-side.
+side, where sizes are sums over pairs those of several nodes as well.
 
 >>> from watersmeet.optimize.problem import Problem
 >>> set_4 = Problem.of(dict.fromkeys("ABCD", 20), 1000, {("A", "B"): 0.02, ("B", "C"): 0.2, ("C", "D"): 0.05})
@@ -19,6 +19,7 @@ Source: the same as mjoin_order.py, which is the reference; a test compares the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,15 +54,19 @@ class ArrayOrders:
             sel = log([[group.selectivity.get((i, j), 1.0) for j in group.order] for i in group.order])
             self.classes.append((order, np.triu(sel, 1)))  # [i, j]: of member j with an earlier member i
         self.special = bool(self.shares or self.classes)
+        self.equalities_only = rates.equalities_only
 
     def exact(self, blocks: tuple[int, ...]) -> tuple[float, tuple[tuple[int, ...], ...]]:
         """Least work of the node and the order of each input that has it."""
-        m = len(blocks)
-        inside, weight, equal, compared, linked = self._blocks(blocks)
-        bits, after, layers = subsets(m)
-        log_size = bits @ weight + 0.5 * ((bits @ (equal + compared)) * bits).sum(1)
-        growth = bits @ equal + weight
-        growth += np.where(bits @ linked > 0, 0.0, bits @ compared)
+        m, inside = len(blocks), self._inside(blocks)
+        weight, equal, compared, linked = self._blocks(inside)
+        bits, used, after, layers = subsets(m)
+        by_equal = bits @ equal
+        by_pair = by_equal if self.equalities_only else bits @ (equal + compared)
+        log_size = bits @ weight + 0.5 * (by_pair * bits).sum(1)
+        growth = by_equal + weight
+        if not self.equalities_only:
+            growth += np.where(bits @ linked > 0, 0.0, bits @ compared)
         if self.special:
             extra = self._special(bits @ inside > 0)
             log_size += extra
@@ -69,24 +74,28 @@ class ArrayOrders:
         costs = self.problem.costs
         with np.errstate(over="ignore"):
             step = costs.probe * np.exp(log_size)[:, None] + costs.match * np.exp(log_size[:, None] + growth)
-        step[bits > 0] = np.inf
+        np.putmask(step, used, np.inf)
         least = np.zeros(1 << m)
-        choice = np.zeros(1 << m, dtype=int)
-        for layer in layers:
-            work = step[layer] + least[after[layer]]
-            best = work.argmin(1)
-            choice[layer] = best
-            least[layer] = work[np.arange(len(layer)), best]
-        turnover = inside @ self.turnover
-        total = float(sum(t * least[1 << i] for i, t in enumerate(turnover) if t))
+        for layer, after_layer in layers:
+            least[layer] = (step[layer] + least[after_layer]).min(1)
+        turnover, from_start = (inside @ self.turnover).tolist(), least[1 << np.arange(m)].tolist()
+        total = float(sum(t * w for t, w in zip(turnover, from_start, strict=True) if t))
+        choice = (step + least[after]).argmin(1).tolist()
         return total, tuple(_follow(choice, i, m) for i in range(m))
 
     def least_next(self, blocks: tuple[int, ...]) -> tuple[float, tuple[tuple[int, ...], ...]]:
         """Work of the greedy orders, and the orders."""
-        if not self.special and self.problem.rates.equalities_only:
-            return self._least_next_by_pairs(blocks)
-        m = len(blocks)
-        inside, weight, equal, compared, linked = self._blocks(blocks)
+        return self.least_next_of([blocks])[0]
+
+    def least_next_of(self, nodes: Sequence[tuple[int, ...]]) -> list[tuple[float, tuple[tuple[int, ...], ...]]]:
+        """The same for each of several nodes with as many inputs."""
+        if self.special or not self.equalities_only:
+            return [self._least_next_in_general(blocks) for blocks in nodes]
+        return self._least_next_by_pairs(nodes)
+
+    def _least_next_in_general(self, blocks: tuple[int, ...]) -> tuple[float, tuple[tuple[int, ...], ...]]:
+        m, inside = len(blocks), self._inside(blocks)
+        weight, equal, compared, linked = self._blocks(inside)
         rows = np.arange(m)
         present = inside > 0  # [start, stream]
         by_equal, by_compare, links = (
@@ -122,38 +131,51 @@ class ArrayOrders:
         work = float(sum(t * w for t, w in zip(turnover, total, strict=True) if t))
         return work, tuple(map(tuple, orders.tolist()))
 
-    def _least_next_by_pairs(self, blocks: tuple[int, ...]) -> tuple[float, tuple[tuple[int, ...], ...]]:
+    def _least_next_by_pairs(self, nodes: Sequence[tuple[int, ...]]) -> list[tuple[float, tuple[tuple[int, ...], ...]]]:
         """The same where sizes are sums over pairs: what each block adds to each prefix is all there is to keep."""
-        m = len(blocks)
-        inside, weight, equal, _, _ = self._blocks(blocks)
-        rows = np.arange(m)
-        growth = equal + weight
-        np.fill_diagonal(growth, np.inf)
-        log_size = np.empty((m, m))
-        log_size[0] = weight
-        orders = np.empty((m - 1, m), dtype=int)
+        g, m = len(nodes), len(nodes[0])
+        inside = self._inside([mask for blocks in nodes for mask in blocks]).reshape(g, m, self.n)
+        weight, equal, _, _ = self._blocks(inside)
+        diagonal(equal)[...] = np.inf  # what is in a prefix is not picked again
+        growth = (equal + weight[:, None, :]).reshape(g * m, m)  # [start of some node, block]
+        growths, equal = growth.ravel(), equal.reshape(g * m, m)
+        rows = np.arange(g * m)
+        own_row, own_node = rows * m, rows - rows % m
+        grown = np.empty((m, g * m))
+        grown[0] = weight.ravel()
+        orders = np.empty((m - 1, g * m), dtype=int)
         for t in range(m - 1):
-            pick = growth.argmin(1)
-            orders[t] = pick
-            np.add(log_size[t], growth[rows, pick], out=log_size[t + 1])
-            growth += equal[pick]
-            growth[rows, pick] = np.inf
+            orders[t] = pick = growth.argmin(1)
+            grown[t + 1] = growths[own_row + pick]
+            growth += equal.take(own_node + pick, axis=0)
         costs = self.problem.costs
         with np.errstate(over="ignore"):
-            size = np.exp(log_size)
+            size = np.exp(grown.cumsum(0))
             total = costs.probe * size[:-1].sum(0) + costs.match * size[1:].sum(0)
-        work = float(sum(t * w for t, w in zip((inside @ self.turnover).tolist(), total.tolist(), strict=True) if t))
-        return work, tuple(map(tuple, orders.T.tolist()))
+        work = zip((inside @ self.turnover).tolist(), total.reshape(g, m).tolist(), strict=True)
+        each = orders.T.reshape(g, m, m - 1).tolist()
+        return [
+            (float(sum(t * w for t, w in zip(turnover, of_start, strict=True) if t)), tuple(map(tuple, found)))
+            for (turnover, of_start), found in zip(work, each, strict=True)
+        ]
 
-    def _blocks(self, blocks: tuple[int, ...]) -> tuple[Any, Any, Any, Any, Any]:
-        """Membership, log size (classes and copies apart) and log selectivities between the blocks of a node."""
-        inside = np.array([[mask >> s & 1 for s in range(self.n)] for mask in blocks], dtype=float)
-        equal = inside @ self.equal @ inside.T
-        compared = inside @ self.compared @ inside.T
-        weight = inside @ self.window + 0.5 * (np.diag(equal) + np.diag(compared))
-        np.fill_diagonal(equal, 0.0)
-        np.fill_diagonal(compared, 0.0)
-        return inside, weight, equal, compared, inside @ self.hashed @ inside.T
+    def _inside(self, blocks: Sequence[int]) -> Any:
+        """Which stream is in which block: [block, stream]."""
+        width = (self.n + 7) // 8
+        packed = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in blocks), dtype=np.uint8)
+        return np.unpackbits(packed.reshape(-1, width), axis=1, count=self.n, bitorder="little").astype(float)
+
+    def _blocks(self, inside: Any) -> tuple[Any, Any, Any, Any]:
+        """Log size (classes and copies apart) and log selectivities between the blocks of a node, or of each of several."""
+        across = inside.swapaxes(-1, -2)
+        equal = inside @ self.equal @ across
+        if self.equalities_only:
+            compared = linked = np.zeros_like(equal)
+        else:
+            compared, linked = inside @ self.compared @ across, inside @ self.hashed @ across
+        weight = inside @ self.window + 0.5 * (diagonal(equal) + diagonal(compared))
+        diagonal(equal)[...] = diagonal(compared)[...] = 0.0
+        return weight, equal, compared, linked
 
     def _special(self, present: Any) -> Any:
         """Log of the classes' selectivity and of the copies, for sets of streams given as rows of flags."""
@@ -168,20 +190,28 @@ class ArrayOrders:
         return found
 
 
-def _follow(choice: Any, start: int, m: int) -> tuple[int, ...]:
+def diagonal(squares: Any) -> Any:
+    """The diagonals of the squares in the last two axes, to read and to write."""
+    return np.einsum("...ii->...i", squares)
+
+
+def _follow(choice: list[int], start: int, m: int) -> tuple[int, ...]:
     order, s = [], 1 << start
     for _ in range(m - 1):
-        order.append(int(choice[s]))
+        order.append(choice[s])
         s |= 1 << order[-1]
     return tuple(order)
 
 
 @lru_cache(maxsize=32)
-def subsets(m: int) -> tuple[Any, Any, tuple[Any, ...]]:
-    """For the subsets of m inputs: their bits, the subset after adding each input, and those of each size, largest first."""
+def subsets(m: int) -> tuple[Any, Any, Any, tuple[tuple[Any, Any], ...]]:
+    """The subsets of m inputs: bits, as numbers and as flags; the subsets after adding each input; those of each size.
+
+    The last: the largest size first; the subsets, and again those after.
+    """
     numbers = np.arange(1 << m)
     bits = (numbers[:, None] >> np.arange(m) & 1).astype(float)
     after = numbers[:, None] | 1 << np.arange(m)
     count = bits.sum(1)
-    layers = tuple(np.flatnonzero(count == k) for k in range(m - 1, 0, -1))
-    return bits, after, layers
+    layers = [np.flatnonzero(count == k) for k in range(m - 1, 0, -1)]
+    return bits, bits > 0, after, tuple((layer, after[layer]) for layer in layers)

@@ -50,6 +50,7 @@ class Rates:
         n = len(problem.streams)
         self.problem = problem
         self.turnover = [s.turnover for s in problem.streams]
+        self.expiring = sum(1 << k for k, s in enumerate(problem.streams) if s.expires)
         self.symmetric = problem.symmetric
         self.equal = [[1.0] * n for _ in range(n)]  # mean selectivity of the two-stream equalities
         self.toward = [[1.0] * n for _ in range(n)]  # [i][j]: of i probing j
@@ -183,8 +184,7 @@ class Rates:
 
     def leaving(self, streams: int) -> float:
         """Combinations over the set that expire per second: as many as are made, but for streams that keep all."""
-        expiring = sum(1 << k for k in members(streams) if self.problem.streams[k].expires)
-        return self.made(expiring, streams)
+        return self.made(streams & self.expiring, streams)
 
     @property
     def output(self) -> float:

@@ -6,8 +6,9 @@ results are stored:
     (A B C D)  ->  ((A B) C D)
 
 *Which*: the pair with the highest frequency / weight. Frequency: in how many pipelines of the top node one is joined
-to what contains the other by a predicate between them. Weight: the memory of the new state. The first pair in that
-order that lowers the CPU and fits the memory is taken; then all is counted anew.
+to what contains the other by a predicate between them: in every one, once, so in as many as there are inputs. Weight:
+the memory of the new state. The first pair in that order that lowers the CPU and fits the memory is taken; then all is
+counted anew.
 
 *Optimize* (line 9): an input that is a node already may be merged as a node of its own or taken apart, ((A B) C) or
 (A B C); of those that fit the memory the one of least CPU is taken.
@@ -70,45 +71,37 @@ def _merge_best(costs: NodeCosts, limits: Limits, inputs: list[Shape], now: Cand
     # 6: Choose E_i ∈ E with max(frequency / weight)
     for x, y in ranked_edges(costs, blocks)[: TRIED * len(blocks)]:
         rest = [s for k, s in enumerate(inputs) if k not in (x, y)]
+        fitting = []
+        for shape in _implementations(inputs[x], inputs[y]):
+            memory = now.memory + _states(costs, shape) - _states(costs, inputs[x]) - _states(costs, inputs[y])
+            if limits.allow(0.0, memory):
+                fitting.append((memory, shape))
+        if not fitting:
+            continue
         # 8: JG_new = merge V_x and V_y    10: P_new ← MJoin_Ordering(JG_new)
         top_change = costs.node_cpu((*(streams(s) for s in rest), blocks[x] | blocks[y])) - top_now
         options = []
-        for shape in _implementations(inputs[x], inputs[y]):
+        for memory, shape in fitting:
             cpu = now.cpu + top_change + _below(costs, shape) - _below(costs, inputs[x]) - _below(costs, inputs[y])
-            memory = now.memory + _states(costs, shape) - _states(costs, inputs[x]) - _states(costs, inputs[y])
-            if limits.allow(0.0, memory):
-                options.append((cpu, memory, shape))
-        if options:
-            # 9: Optimize(V_xy)    12: if CPU_new < CPU_r
-            cpu, _, shape = min(options, key=lambda o: o[:2])
-            if cpu < now.cpu:
-                return [*rest, shape]
+            options.append((cpu, memory, shape))
+        # 9: Optimize(V_xy)    12: if CPU_new < CPU_r
+        cpu, _, shape = min(options, key=lambda o: o[:2])
+        if cpu < now.cpu:
+            return [*rest, shape]
     return None
 
 
 def ranked_edges(costs: NodeCosts, blocks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Pairs of inputs with a predicate between them, by falling frequency / weight."""
-    ordering = costs.node(blocks)
-    place = {mask: i for i, mask in enumerate(blocks)}
     around = [costs.problem.linked(mask) for mask in blocks]
-    frequency: dict[tuple[int, int], int] = {
-        (x, y): 0 for x, y in combinations(range(len(blocks)), 2) if around[x] & blocks[y]
-    }
-    for start, order in enumerate(ordering.orders):
-        before = [place[ordering.blocks[start]]]
-        for j in order:
-            now = place[ordering.blocks[j]]
-            for earlier in before:
-                pair = min(earlier, now), max(earlier, now)
-                if pair in frequency:
-                    frequency[pair] += 1
-            before.append(now)
+    linked = [(x, y) for x, y in combinations(range(len(blocks)), 2) if around[x] & blocks[y]]
+    frequency = len(blocks)
 
     def worth(pair: tuple[int, int]) -> float:
         weight = costs.holding(blocks[pair[0]] | blocks[pair[1]])
-        return frequency[pair] / weight if weight else float("inf")
+        return frequency / weight if weight else float("inf")
 
-    return sorted(frequency, key=lambda pair: (-worth(pair), pair))
+    return sorted(linked, key=lambda pair: (-worth(pair), pair))
 
 
 def _implementations(x: Shape, y: Shape) -> list[Shape]:

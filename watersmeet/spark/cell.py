@@ -167,6 +167,7 @@ class Cell:
         if self.park is None:
             return
         state, payloads = self.engine.state, self.engine.payloads
+        state.lie_in(self.park.hold(state.m))
         tables: dict[tuple[str, int], list[pa.Table]] = {("waiting", k): t for k, t in self.waiting.items()}
         tables |= {("payload", k): p.pieces for k, p in enumerate(payloads)}
         parked = self.park.put(
@@ -185,8 +186,8 @@ class Cell:
             return False
         self.engine = Engine(self.spec.bound, self.spec.plan)
         state = self.engine.state
-        state.S[:], state.I[:], state.m = parked["S"], parked["I"], parked["m"]
-        state.h = state.m.view(np.int32)
+        state.S[:], state.I[:] = parked["S"], parked["I"]
+        state.lie_in(parked["m"])
         state.allocate = self.park.allocate
         for k, (payload, span) in enumerate(zip(self.engine.payloads, parked["spans"], strict=True)):
             payload.pieces = parked["tables"]["payload", k]

@@ -168,12 +168,17 @@ class Chunks:
         self.manifest.chunks = [c for c in self.manifest.chunks if c not in chunks]
 
     def trim(self, source: int, cut: int) -> None:
-        """Rows with ts < cut are dead."""
+        """Rows with ts < cut are dead. A chunk of dead rows is removed; those more than half dead are written anew only if more than half
+        of all that is stored may be dead, since that means to read them first."""
         time = self.times[source]
         assert time is not None
         self._remove([c for c in self.of(source) if c.high < cut])
-        for chunk in [c for c in self.of(source) if c.middle < cut]:
-            self.replace(source, [chunk], lambda table: timestamps(table, time) >= cut)
+        stored = self.of(source)
+        stale = [c for c in stored if c.middle < cut]
+        dead = sum(c.rows for c in stale) + sum(c.rows // 2 for c in stored if c.low < cut <= c.middle)  # or less
+        if 2 * dead > sum(c.rows for c in stored):
+            for chunk in stale:
+                self.replace(source, [chunk], lambda table: timestamps(table, time) >= cut)
 
     def merge(self, source: int) -> None:
         """Put small chunks together, so that there are never many: those of about one size at a time."""

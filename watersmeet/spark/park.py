@@ -143,6 +143,19 @@ class Park:
         self.arena = path
         return made
 
+    def hold(self, arena: Any) -> Any:
+        """The arena in shared memory: as it is if it lies there, else a copy; as it is, too, if there is not enough room."""
+        if self.arena is not None and self.usable:
+            return arena
+        if self.arena is not None:
+            self.arena.unlink(missing_ok=True)
+        self.arena, self.usable = None, True
+        made = self.allocate(len(arena))
+        if not self.usable:
+            return arena
+        made[:] = arena
+        return made
+
     def clear(self) -> None:
         """Remove all but the lock. Memory that is mapped stays valid."""
         self.arena, self.files = None, {}
@@ -211,11 +224,19 @@ def sweep(base: Path) -> None:
     _swept = True
     now = time.time()
     for folder in base.iterdir():
-        try:
-            pid, started = (folder / "owner").read_text().split()
-            gone = _started(pid) != started or now - (folder / "owner").stat().st_mtime > UNUSED_SECONDS
-        except (OSError, ValueError):
-            gone = now - folder.stat().st_mtime > 60
-        if gone and (here := Park(folder)).enter():  # not while somebody is at work there
+        if _is_left(folder, now) and (here := Park(folder)).enter():  # not while somebody is at work there
             shutil.rmtree(folder, ignore_errors=True)
             here.leave()
+
+
+def _is_left(folder: Path, now: float) -> bool:
+    """Whether the executor that a folder belongs to is gone. The folder itself may go meanwhile: workers start together."""
+    try:
+        pid, started = (folder / "owner").read_text().split()
+        return _started(pid) != started or now - (folder / "owner").stat().st_mtime > UNUSED_SECONDS
+    except (OSError, ValueError):
+        pass  # it is new, or was left before it had an owner
+    try:
+        return now - folder.stat().st_mtime > 60
+    except OSError:
+        return False
