@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from bench.engine.workload import Workload, chain, common
@@ -140,20 +141,27 @@ def size_lines(scale: Scale, report: Report) -> Iterator[Line]:
 
 
 def growth_lines(scale: Scale, report: Report) -> Iterator[Line]:
-    """Windows and key domain larger together: the same rate of results. Measured in the second half, when all windows are full."""
+    """Windows and key domain larger together: the same rate of results. Measured in the second half, when all windows are full; in turns,
+    since the machine's speed changes from one minute to the next."""
     last = scale.window_batches // 2
     rows = scale.batch * scale.window_batches
-    for times in (0, *scale.windows):
-        grown = common(rows // 7, scale=times) if times else empty(rows // 7)
-        batch_us = int(max(ts[-1] for ts, _ in grown.streams.values())) // scale.window_batches
-        assert grown.window_us + batch_us <= batch_us * (scale.window_batches - last), "windows would not be full"
-        case = f"windows x{times}" if times else "windows of no length"
-        with Contest(grown, scale.window_batches) as contest:
-            told = prefixed(report, case)
-            runs = [contest.run("watersmeet", told, memory=True) for _ in range(scale.repeats)]
+    contests: dict[str, Contest] = {}
+    with ExitStack() as stack:
+        for times in (0, *scale.windows):
+            grown = common(rows // 7, scale=times) if times else empty(rows // 7)
+            batch_us = int(max(ts[-1] for ts, _ in grown.streams.values())) // scale.window_batches
+            assert grown.window_us + batch_us <= batch_us * (scale.window_batches - last), "windows would not be full"
+            case = f"windows x{times}" if times else "windows of no length"
+            contests[case] = stack.enter_context(Contest(grown, scale.window_batches))
+        runs: dict[str, list[Run]] = {case: [] for case in contests}
+        for repeat in range(scale.repeats):
+            for case, contest in contests.items():
+                told = prefixed(report, f"{case}, run {repeat + 1}")
+                runs[case].append(contest.run("watersmeet", told, memory=True))
+    for case, made in runs.items():
         note = f"the last {last} batches, windows full"
-        yield time_line(case, "batch", runs, [r.batch_seconds(last) for r in runs], note)
-        yield from state_lines(case, runs, last)
+        yield time_line(case, "batch", made, [r.batch_seconds(last) for r in made], note)
+        yield from state_lines(case, made, last)
 
 
 def empty(n: int) -> Workload:

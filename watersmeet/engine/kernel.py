@@ -184,7 +184,7 @@ def run(
         elif control[MANY] < 0:
             control[MANY] += 1
             if control[MANY] == 0:
-                control[MANY] = FEW
+                control[MANY] = min(FEW, notes.shape[0] - 1)
         # the next arrival
         s, now = -1, until
         for k in range(n):

@@ -14,8 +14,9 @@ then those of the next node, and at last all go on from the inputs of the root t
 
 So a state has all entries of the group before any row probes it; which of them a row may meet, its note says of each member as it does
 of the tuples of a window. Where a state has no room, the group waits and goes on there: no list refers to a state's entries before the
-last of them is stored, so that it can be swept and moved. Where a list has no room, or a state must not have as much (a quarter of what it
-has is free once it has been swept or has grown), rows go on one by one; what has been stored, as REACHED says, is not stored again.
+last of them is stored, so that it can be swept and moved. Where a list has no room, or a state must not have as much of one stream's rows
+(a quarter of what it has is free once it has been swept or has grown), rows go on one by one; what has been stored, as REACHED says, is
+not stored again. Until the results are written, lists refer to entries of states, which must not be swept in between.
 """
 
 from __future__ import annotations
