@@ -30,6 +30,8 @@ anew after each merge (as printed E goes stale); a state that does not fit is sk
 the loop ends when no pair helps (as printed it never does). Each is in docs/papers.md. In dense graphs only the 2n
 best edges are tried.
 Unclear in the paper, settled as: an edge "appears in the join sequence" when the input is joined to what precedes it.
+So all edges appear equally often, and weight decides. The 6 and 2 times of the paper's example point to another
+reading, neighbours in the sequence, which has not been tried.
 """
 
 from __future__ import annotations
