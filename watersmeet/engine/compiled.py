@@ -84,7 +84,7 @@ def warm() -> bool:
 def announce() -> None:
     """Say so if the kernel is about to be compiled: it takes a while, once for each version on each machine."""
     if not _said and not warm():
-        sys.stderr.write("watersmeet: compiling the join kernel, once on this machine (about 15 s) ...\n")
+        sys.stderr.write("watersmeet: compiling the join kernel, once on this machine (about 20 s) ...\n")
         sys.stderr.flush()
     _said.append(True)
 
