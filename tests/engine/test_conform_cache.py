@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import watersmeet
-from watersmeet.engine import compiled
+from watersmeet.engine import native
 
 JOB = """
 import pyarrow as pa, watersmeet as wm
@@ -20,7 +20,7 @@ print(wm.__file__, made.rows.num_rows)
 
 
 def run(package: Path) -> subprocess.CompletedProcess[str]:
-    cache = {"WATERSMEET_CACHE": str(compiled.FOLDER.parent), "PYTHONPATH": str(package)}
+    cache = {"WATERSMEET_CACHE": str(native.FOLDER.parent), "PYTHONPATH": str(package)}
     return subprocess.run(
         [sys.executable, "-c", JOB], capture_output=True, text=True, check=True, env={**os.environ, **cache}, cwd=package
     )  # fmt: skip
@@ -34,9 +34,9 @@ def test_conform_kernel_is_found_again_at_another_place(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "watersmeet" / "__init__.py"), "2"]
     assert "compiling" not in done.stderr
     (tmp_path / "watersmeet/engine/compiled.py").open("a").write("\n# another version\n")
-    code = "from watersmeet.engine import compiled; print(compiled.warm())"
+    code = "from watersmeet.engine import native; print(native.warm())"
     cold = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
-        env={**os.environ, "WATERSMEET_CACHE": str(compiled.FOLDER.parent), "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "WATERSMEET_CACHE": str(native.FOLDER.parent), "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert cold.stdout.strip() == "False"

@@ -18,14 +18,7 @@ that has left meanwhile: all it finds there is a place in the arena, and the wor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-
-from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, inlined, prefetch
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BUCKETS,
@@ -65,38 +58,20 @@ from watersmeet.engine.layout import (
 from watersmeet.engine.stores import record, stamp
 
 
-def _prefetch(typing: Any, array: Any, at: Any) -> Any:
-    """Ask for the cache line of `array[at]`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        made = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], made)
-        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        builder.call(function, [place, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
-prefetch: Callable[[Words, int], None] = intrinsic(_prefetch)  # type: ignore[assignment]
-
-
 @inlined
-def head_of(I: Words, x: int, key: int) -> int:
+def head_of(I: Table, x: int, key: int) -> int:
     return I[x, HEADS_AT] + ((scatter(key) >> I[x, SHIFT]) & I[x, BUCKETS])
 
 
 @inlined
-def column_of(S: Words, T: Words, s: int, word: int) -> int:
+def column_of(S: Table, T: Table, s: int, word: int) -> int:
     """Where the input has the column that lies at `word` in the records of a stream."""
     return T[s, COLS_IN] + (word - S[s, COL0]) * T[s, ROWS_IN]
 
 
 @inlined
 def set_out(
-    h: Words, S: Words, I: Words, O: Words, W: Words, data: Words, s: int, pc: int, column: int, first: int, last: int
+    h: Halves, S: Table, I: Table, O: Table, W: Table, data: Words, s: int, pc: int, column: int, first: int, last: int
 ) -> None:
     """The buckets of a group's rows are here: ask for the newest record of each."""
     x, target = O[pc, INDEX], O[pc, TARGET]
@@ -116,7 +91,7 @@ def set_out(
 
 
 @inlined
-def walk_inner(h: Words, S: Words, I: Words, O: Words, W: Words, s: int, pc: int) -> None:
+def walk_inner(h: Halves, S: Table, I: Table, O: Table, W: Table, s: int, pc: int) -> None:
     """Buckets and records of the second probe are here: ask for the record that comes next in each chain."""
     x, target = O[pc, INDEX], O[pc, TARGET]
     key, link = 2 * I[x, KEY0], I[x, LINK]
@@ -135,7 +110,7 @@ def walk_inner(h: Words, S: Words, I: Words, O: Words, W: Words, s: int, pc: int
 
 @inlined
 def walk_outer(
-    m: Words, h: Words, S: Words, I: Words, O: Words, W: Words, T: Words, data: Words, s: int, pc: int, column: int
+    m: Words, h: Halves, S: Table, I: Table, O: Table, W: Table, T: Table, data: Words, s: int, pc: int, column: int
 ) -> None:
     """Records of the first probe are here: ask for the second probe's bucket where one matches, and for the next of each chain.
 
@@ -182,7 +157,7 @@ def walk_outer(
 
 @inlined
 def look_ahead(
-    m: Words, h: Words, S: Words, I: Words, O: Words, W: Words, T: Words, data: Words, s: int, at: int
+    m: Words, h: Halves, S: Table, I: Table, O: Table, W: Table, T: Table, data: Words, s: int, at: int
 ) -> None:
     """Row `at` of stream `s` is next: walk on before those behind it."""
     pc, rows = S[s, PIPE], T[s, ROWS_IN]

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine import kernel as K
 from watersmeet.engine import layout as L
 from watersmeet.engine.compile import compile_plan
-from watersmeet.engine.compiled import announce
+from watersmeet.engine.fill import fill
 from watersmeet.engine.gather import Gather
 from watersmeet.engine.intake import Intake, Rows
+from watersmeet.engine.kernel import run
 from watersmeet.engine.payload import Payload
 from watersmeet.engine.state import Allocate, State
 from watersmeet.errors import PlanError
@@ -90,7 +90,6 @@ class Engine:
         every: int = 1 << 20,
         allocate: Allocate | None = None,
     ) -> None:
-        announce()
         self.bound, self.pause, self.every = bound, pause, every
         self.program = compile_plan(bound, plan)
         self.totals = Totals()
@@ -196,7 +195,7 @@ class Engine:
             self.control[L.AHEAD] = state.bytes > CACHE
             if not self.control[L.TAKEN]:  # else some of what the windows hold has left, for the group under way
                 self.control[L.HOLDS] = state.tuples
-            why = K.run(
+            why = run(
                 state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
                 self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, self.notes, self.lists, self.walk,
                 T, data, flags, L.FAR, clock,
@@ -310,7 +309,7 @@ class Engine:
             row = state.S[driver]
             self.control[L.FILL_NEXT] = row[L.FLOOR] if row[L.KIND] == L.RING else 0
             while True:
-                why = K.fill(
+                why = fill(
                     state.m, state.h, state.S, state.I, state.pipelines.ops, state.pipelines.checks, state.members, state.sources,
                     state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, self.walk, driver, pipe,
                 )  # fmt: skip

@@ -15,8 +15,7 @@ more than its lists hold goes on one by one (pursue.py), by the same notes.
 
 from __future__ import annotations
 
-from watersmeet.engine.ahead import prefetch
-from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.compiled import Bytes, Halves, Table, Words, compiled, inlined, prefetch
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     ALIVE_IN,
@@ -79,7 +78,7 @@ from watersmeet.engine.stores import record, stamp
 
 @inlined
 def take(
-    m: Words, S: Words, control: Words, T: Words, data: Words, notes: Words, lists: Words, walk: Words, until: int
+    m: Words, S: Table, control: Words, T: Table, data: Words, notes: Table, lists: Table, walk: Table, until: int
 ) -> int:
     """Choose the next rows of all streams, in global order, and give them their ids. Returns how many they are.
 
@@ -127,7 +126,7 @@ def take(
 
 
 @inlined
-def enter(m: Words, S: Words, T: Words, data: Words, flags: Words, notes: Words, lists: Words, s: int) -> None:
+def enter(m: Words, S: Table, T: Table, data: Words, flags: Bytes, notes: Table, lists: Table, s: int) -> None:
     """The rows of one stream enter their window. Those that do not join are taken off the list."""
     n = T.shape[0]
     count, list = lists[LIST_COUNTS, s * n], s * n * LIST_ROWS
@@ -155,7 +154,7 @@ def enter(m: Words, S: Words, T: Words, data: Words, flags: Words, notes: Words,
 
 
 @inlined
-def passed(m: Words, S: Words, s: int, floor: int, last: int, now: int) -> int:
+def passed(m: Words, S: Table, s: int, floor: int, last: int, now: int) -> int:
     """The lowest id from `floor` on of a RANGE window that is still there at `now`."""
     mask, at, limit = S[s, MASK], S[s, TIMES_AT], now - S[s, SIZE]
     while floor < last and m[at + (floor & mask)] < limit:
@@ -164,7 +163,7 @@ def passed(m: Words, S: Words, s: int, floor: int, last: int, now: int) -> int:
 
 
 @inlined
-def expire(m: Words, S: Words, notes: Words, walk: Words, s: int, taken: int) -> None:
+def expire(m: Words, S: Table, notes: Table, walk: Table, s: int, taken: int) -> None:
     """Note for each row of the group what the window of `s` holds when it comes.
 
     What has left a RANGE window is looked up for each BLOCK rows only; for what the next BLOCK does not meet any more, timestamps tell.
@@ -189,7 +188,7 @@ def expire(m: Words, S: Words, notes: Words, walk: Words, s: int, taken: int) ->
 
 
 @inlined
-def link_all(m: Words, h: Words, S: Words, I: Words, ids: Words, row: int, count: int, walk: Words, s: int) -> None:
+def link_all(m: Words, h: Halves, S: Table, I: Table, ids: Table, row: int, count: int, walk: Table, s: int) -> None:
     """Put tuples or entries, whose ids are `ids[row, :count]`, into the indexes of their store."""
     mask, at, stride = S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
@@ -206,7 +205,7 @@ def link_all(m: Words, h: Words, S: Words, I: Words, ids: Words, row: int, count
 
 @inlined
 def enter_all(
-    m: Words, h: Words, S: Words, I: Words, control: Words, T: Words, data: Words, flags: Words, notes: Words, lists: Words, walk: Words
+    m: Words, h: Halves, S: Table, I: Table, control: Words, T: Table, data: Words, flags: Bytes, notes: Table, lists: Table, walk: Table
 ) -> None:  # fmt: skip
     """The rows taken enter their windows and indexes, and it is noted what each of them may meet."""
     n, taken = T.shape[0], control[TAKEN]
@@ -220,7 +219,7 @@ def enter_all(
 
 
 @inlined
-def held(m: Words, S: Words, notes: Words, walk: Words, g: int, n: int) -> int:
+def held(m: Words, S: Table, notes: Table, walk: Table, g: int, n: int) -> int:
     """How many tuples all windows held when row `g` had come."""
     count = walk[WALK_HELD, g]
     for k in range(n):
@@ -231,7 +230,7 @@ def held(m: Words, S: Words, notes: Words, walk: Words, g: int, n: int) -> int:
 
 
 @compiled
-def note_peak(m: Words, S: Words, control: Words, notes: Words, walk: Words, n: int) -> None:
+def note_peak(m: Words, S: Table, control: Words, notes: Table, walk: Table, n: int) -> None:
     """The most that all stores held after any row of the group, as far as it has come."""
     taken, peak, entries = control[TAKEN], control[PEAK], 0
     for k in range(n, S.shape[0]):
@@ -247,7 +246,7 @@ def note_peak(m: Words, S: Words, control: Words, notes: Words, walk: Words, n: 
 
 
 @compiled
-def pass_by(m: Words, S: Words, notes: Words, g: int, n: int) -> None:
+def pass_by(m: Words, S: Table, notes: Table, g: int, n: int) -> None:
     """All rows before row `g` of the group are through: what had left before it is gone."""
     for k in range(n):
         S[k, FLOOR] = notes[g, NOTE_FROM + 2 * k]
@@ -256,7 +255,7 @@ def pass_by(m: Words, S: Words, notes: Words, g: int, n: int) -> None:
 
 
 @compiled
-def settle(m: Words, S: Words, control: Words, notes: Words, walk: Words, n: int) -> None:
+def settle(m: Words, S: Table, control: Words, notes: Table, walk: Table, n: int) -> None:
     """The group is through: what had left before its last row is gone."""
     note_peak(m, S, control, notes, walk, n)
     control[HOLDS] = 0

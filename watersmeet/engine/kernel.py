@@ -8,7 +8,7 @@ used up, when the output buffer is full, or when a store must grow, and goes on 
 from __future__ import annotations
 
 from watersmeet.engine.ahead import look_ahead
-from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.compiled import Bytes, Halves, Table, Words, compiled, inlined
 from watersmeet.engine.group import enter_all, note_peak, pass_by, settle, take
 from watersmeet.engine.layout import (
     AHEAD,
@@ -23,9 +23,7 @@ from watersmeet.engine.layout import (
     EXPIRIES,
     FAR,
     FEW,
-    FILL_NEXT,
     FLOOR,
-    FRESH,
     GROW,
     HOLDS,
     KIND,
@@ -35,7 +33,6 @@ from watersmeet.engine.layout import (
     NOTE_ID,
     NOTE_NOW,
     NOTE_STREAM,
-    NOW,
     OUT_FULL,
     OUT_ROWS,
     PART_IN,
@@ -43,7 +40,6 @@ from watersmeet.engine.layout import (
     PART_USED,
     PARTITION,
     PAUSED,
-    PC,
     PEAK,
     PHASE,
     PICK,
@@ -56,7 +52,6 @@ from watersmeet.engine.layout import (
     ROWS_IN,
     RUNNING,
     SIZE,
-    START,
     STREAM,
     TAKEN,
     TOGETHER,
@@ -67,7 +62,7 @@ from watersmeet.engine.layout import (
     WINDOW,
     WRITING,
 )  # fmt: skip
-from watersmeet.engine.pursue import pursue
+from watersmeet.engine.pursue import begin, pursue
 from watersmeet.engine.stores import (
     drop_oldest,
     drop_slot,
@@ -83,7 +78,7 @@ from watersmeet.engine.together import LACKS, TOO_MUCH, go_together, write_all
 
 
 @inlined
-def skip_expired(m: Words, S: Words, s: int, now: int) -> int:
+def skip_expired(m: Words, S: Table, s: int, now: int) -> int:
     """Tuples of a RANGE ring that no index must be told of leave: only the floor moves. Returns how many."""
     id, last, size = S[s, FLOOR], S[s, NEXT], S[s, SIZE]
     first = id
@@ -101,20 +96,7 @@ def skip_expired(m: Words, S: Words, s: int, now: int) -> int:
 
 
 @inlined
-def begin(S: Words, control: Words, bound: Words, pipe: int, s: int, id: int, now: int, victim: int) -> None:
-    """Set out on the pipeline of a tuple."""
-    bound[s] = id
-    control[PC] = pipe
-    control[START] = pipe
-    control[FRESH] = 1
-    control[STREAM] = s
-    control[NOW] = now
-    control[VICTIM] = victim
-    control[PHASE] = RUNNING
-
-
-@inlined
-def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
+def remove(m: Words, h: Halves, S: Table, I: Table, s: int, id: int) -> None:
     if S[s, KIND] == RING:
         drop_oldest(m, h, S, I, s)
     else:
@@ -123,9 +105,9 @@ def remove(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 
 @compiled
 def run(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, W: Words, notes: Words, lists: Words, walk: Words,
-    T: Words, data: Words, flags: Words, until: int, clock: int,
+    m: Words, h: Halves, S: Table, I: Table, O: Table, checks: Table, members: Words, sources: Table, counters: Table,
+    keys: Table, cursor: Words, bound: Words, out: Table, control: Words, W: Table, notes: Table, lists: Table, walk: Table,
+    T: Table, data: Words, flags: Bytes, until: int, clock: int,
 ) -> int:  # fmt: skip
     """Process all rows with timestamp < until, then what leaves by `clock`. Returns DONE, OUT_FULL, GROW or PAUSED."""
     n = T.shape[0]
@@ -253,25 +235,3 @@ def run(
         control[QUOTA] -= 1
         if alive and S[s, PIPE] >= 0:
             begin(S, control, bound, S[s, PIPE], s, id, now, -1)
-
-
-@compiled
-def fill(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words,
-    keys: Words, cursor: Words, bound: Words, out: Words, control: Words, notes: Words, walk: Words, driver: int, pipe: int,
-) -> int:  # fmt: skip
-    """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
-    while True:
-        if control[PHASE] == RUNNING:
-            why = pursue(
-                m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes, walk
-            )
-            if why != DONE:
-                return why
-            control[PHASE] = PICK
-        id = control[FILL_NEXT]
-        if id >= S[driver, NEXT]:
-            return DONE
-        control[FILL_NEXT] = id + 1
-        if m[stamp(S, driver, id)] != DEAD:
-            begin(S, control, bound, pipe, driver, id, 0, -1)

@@ -6,7 +6,7 @@ Equal keys are ordered by slot. A range is read by `first_from` and then `succes
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, inlined
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import BACK, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
 
@@ -18,13 +18,13 @@ def _priority(slot: int) -> int:
 
 
 @inlined
-def tree_key(m: Words, S: Words, I: Words, x: int, slot: int) -> int:
+def tree_key(m: Words, S: Table, I: Table, x: int, slot: int) -> int:
     s = I[x, OF_STORE]
     return m[S[s, ROWS_AT] + slot * S[s, STRIDE] + I[x, KEY0]]
 
 
 @inlined
-def _rotate_up(h: Words, I: Words, x: int, at: int, step: int, node: int) -> None:
+def _rotate_up(h: Halves, I: Table, x: int, at: int, step: int, node: int) -> None:
     """Lift `node` above its parent, keeping the order. `at`, `step`: where records begin and how far apart they are (half words)."""
     left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
     parent = h[up + node * step]
@@ -50,7 +50,7 @@ def _rotate_up(h: Words, I: Words, x: int, at: int, step: int, node: int) -> Non
 
 
 @inlined
-def tree_insert(m: Words, h: Words, S: Words, I: Words, x: int, slot: int) -> None:
+def tree_insert(m: Words, h: Halves, S: Table, I: Table, x: int, slot: int) -> None:
     at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
     left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
     h[left + slot * step] = -1
@@ -76,7 +76,7 @@ def tree_insert(m: Words, h: Words, S: Words, I: Words, x: int, slot: int) -> No
 
 
 @inlined
-def tree_delete(h: Words, S: Words, I: Words, x: int, slot: int) -> None:
+def tree_delete(h: Halves, S: Table, I: Table, x: int, slot: int) -> None:
     at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
     left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]
     while True:
@@ -97,7 +97,7 @@ def tree_delete(h: Words, S: Words, I: Words, x: int, slot: int) -> None:
 
 
 @inlined
-def first_from(m: Words, h: Words, S: Words, I: Words, x: int, low: int, strict: int) -> int:
+def first_from(m: Words, h: Halves, S: Table, I: Table, x: int, low: int, strict: int) -> int:
     """The first slot in order whose key is >= low (> low if strict); -1: none."""
     at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
     node, found = I[x, ROOT], -1
@@ -112,7 +112,7 @@ def first_from(m: Words, h: Words, S: Words, I: Words, x: int, low: int, strict:
 
 
 @inlined
-def successor(h: Words, S: Words, I: Words, x: int, slot: int) -> int:
+def successor(h: Halves, S: Table, I: Table, x: int, slot: int) -> int:
     """The next slot in order; -1: none."""
     at, step = 2 * S[I[x, OF_STORE], ROWS_AT], 2 * S[I[x, OF_STORE], STRIDE]
     left, right, up = at + I[x, LINK], at + I[x, BACK], at + I[x, PARENT]

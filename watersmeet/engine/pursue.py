@@ -9,7 +9,7 @@ and go on later: a tuple with a million matches never needs a million rows of me
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, inlined
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     ALONE,
@@ -47,6 +47,7 @@ from watersmeet.engine.layout import (
     OUT_FULL,
     OUT_ROWS,
     PC,
+    PHASE,
     PROBE,
     RANGE,
     REACHED,
@@ -54,6 +55,7 @@ from watersmeet.engine.layout import (
     ROWBASE,
     ROWNUM,
     ROWS_AT,
+    RUNNING,
     SHIFT,
     SIMPLE,
     SIZE,
@@ -64,6 +66,7 @@ from watersmeet.engine.layout import (
     STRIDE,
     TARGET,
     TUPLES_IN,
+    VICTIM,
     WALK_KEPT,
     WANTED,
     WINDOW,
@@ -73,12 +76,25 @@ from watersmeet.engine.stores import entry_alive, mix, record, room, stamp, stor
 
 
 @inlined
-def value_of(m: Words, S: Words, bound: Words, leaf: int, word: int) -> int:
+def begin(S: Table, control: Words, bound: Words, pipe: int, s: int, id: int, now: int, victim: int) -> None:
+    """Set out on the pipeline of a tuple."""
+    bound[s] = id
+    control[PC] = pipe
+    control[START] = pipe
+    control[FRESH] = 1
+    control[STREAM] = s
+    control[NOW] = now
+    control[VICTIM] = victim
+    control[PHASE] = RUNNING
+
+
+@inlined
+def value_of(m: Words, S: Table, bound: Words, leaf: int, word: int) -> int:
     return m[record(S, leaf, bound[leaf]) + word]
 
 
 @inlined
-def holds(m: Words, S: Words, checks: Words, begin: int, end: int, bound: Words) -> bool:
+def holds(m: Words, S: Table, checks: Table, begin: int, end: int, bound: Words) -> bool:
     """Whether all checks between bound tuples hold."""
     for c in range(begin, end):
         a = value_of(m, S, bound, checks[c, 1], checks[c, 2])
@@ -98,7 +114,7 @@ def holds(m: Words, S: Words, checks: Words, begin: int, end: int, bound: Words)
 
 
 @inlined
-def bind(h: Words, S: Words, members: Words, s: int, id: int, r: int, bound: Words) -> None:
+def bind(h: Halves, S: Table, members: Words, s: int, id: int, r: int, bound: Words) -> None:
     """Bind the leaf, or all leaves of a state's entry."""
     if S[s, KIND] != STATE:
         bound[s] = id
@@ -109,7 +125,7 @@ def bind(h: Words, S: Words, members: Words, s: int, id: int, r: int, bound: Wor
 
 @inlined
 def bind_alive(
-    m: Words, h: Words, S: Words, members: Words, notes: Words, s: int, r: int, bound: Words, g: int, now: int
+    m: Words, h: Halves, S: Table, members: Words, notes: Table, s: int, r: int, bound: Words, g: int, now: int
 ) -> bool:
     """Bind the leaves of a state's entry, all of them RINGs, and say whether all its members are in their windows.
 
@@ -129,7 +145,7 @@ def bind_alive(
 
 
 @inlined
-def begin_probe(m: Words, h: Words, S: Words, I: Words, O: Words, keys: Words, bound: Words, pc: int) -> int:
+def begin_probe(m: Words, h: Halves, S: Table, I: Table, O: Table, keys: Table, bound: Words, pc: int) -> int:
     """Compute the key of the probe at `pc` and return the first id of its chain (-1: none)."""
     x = O[pc, INDEX]
     if I[x, ORDERED]:
@@ -152,7 +168,7 @@ def begin_probe(m: Words, h: Words, S: Words, I: Words, O: Words, keys: Words, b
 
 @inlined
 def next_match(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, keys: Words, cursor: Words, bound: Words,
+    m: Words, h: Halves, S: Table, I: Table, O: Table, checks: Table, members: Words, keys: Table, cursor: Words, bound: Words,
     pc: int, id: int,
 ) -> bool:  # fmt: skip
     """Walk the chain from `id` to the next match, bind it, and leave the cursor behind it."""
@@ -187,7 +203,7 @@ def next_match(
 
 
 @inlined
-def emit(m: Words, S: Words, bound: Words, now: int, out: Words, row: int) -> None:
+def emit(m: Words, S: Table, bound: Words, now: int, out: Table, row: int) -> None:
     leaves = out.shape[0] - 1
     for leaf in range(leaves):
         if S[leaf, KIND] == RING:
@@ -199,8 +215,8 @@ def emit(m: Words, S: Words, bound: Words, now: int, out: Words, row: int) -> No
 
 @inlined
 def pursue(
-    m: Words, h: Words, S: Words, I: Words, O: Words, checks: Words, members: Words, sources: Words, counters: Words, keys: Words,
-    cursor: Words, bound: Words, out: Words, control: Words, notes: Words, walk: Words,
+    m: Words, h: Halves, S: Table, I: Table, O: Table, checks: Table, members: Words, sources: Table, counters: Table, keys: Table,
+    cursor: Words, bound: Words, out: Table, control: Words, notes: Table, walk: Table,
 ) -> int:  # fmt: skip
     """Run the pipeline under way to its end (DONE), or until the output is full or a state must grow."""
     pc, start, fresh, row = control[PC], control[START], control[FRESH], control[OUT_ROWS]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from watersmeet.engine.ahead import prefetch
-from watersmeet.engine.compiled import Words, compiled, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, compiled, inlined, prefetch
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BUCKETS,
@@ -30,7 +29,7 @@ NEAR = 16  # tuples ahead whose buckets are asked for
 
 
 @inlined
-def _relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
+def _relink_one(m: Words, h: Halves, S: Table, I: Table, s: int, x: int) -> None:
     """Fill one index from the live tuples of its store, oldest first."""
     if I[x, ORDERED]:
         I[x, ROOT] = -1
@@ -46,14 +45,14 @@ def _relink_one(m: Words, h: Words, S: Words, I: Words, s: int, x: int) -> None:
 
 
 @compiled
-def relink(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
+def relink(m: Words, h: Halves, S: Table, I: Table, s: int) -> None:
     """Fill all indexes of a store."""
     for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
         _relink_one(m, h, S, I, s, x)
 
 
 @compiled
-def sweep(m: Words, h: Words, S: Words, I: Words, members: Words, s: int) -> None:
+def sweep(m: Words, h: Halves, S: Table, I: Table, members: Words, s: int) -> None:
     """Take out the entries of a state that have lost a member, and close the gaps."""
     kept = 0
     for id in range(S[s, NEXT]):
@@ -74,7 +73,7 @@ def sweep(m: Words, h: Words, S: Words, I: Words, members: Words, s: int) -> Non
 
 
 @compiled
-def rehash(m: Words, row: Words, entries: Words) -> None:
+def rehash(m: Words, row: Words, entries: Table) -> None:
     """Put the entries of an old partition directory into a new, empty one."""
     for i in range(entries.shape[0]):
         if entries[i, 3] == 0:

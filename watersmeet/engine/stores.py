@@ -5,7 +5,7 @@ Notation: `s` a store, `x` an index, `id` a tuple's local id, `slot = id & MASK`
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, inlined
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
     BACK,
@@ -58,13 +58,13 @@ from watersmeet.engine.ordered import tree_delete, tree_insert
 
 
 @inlined
-def record(S: Words, s: int, id: int) -> int:
+def record(S: Table, s: int, id: int) -> int:
     """First word of a tuple's record."""
     return S[s, ROWS_AT] + (id & S[s, MASK]) * S[s, STRIDE]
 
 
 @inlined
-def stamp(S: Words, s: int, id: int) -> int:
+def stamp(S: Table, s: int, id: int) -> int:
     """Where the timestamp of a window's tuple lies."""
     return S[s, TIMES_AT] + (id & S[s, MASK])
 
@@ -77,7 +77,7 @@ def mix(value: int, key: int) -> int:
 
 
 @inlined
-def bucket_of(m: Words, I: Words, x: int, r: int) -> int:
+def bucket_of(m: Words, I: Table, x: int, r: int) -> int:
     value = m[r + I[x, KEY0]] if I[x, NKEYS] > 0 else 0
     for k in range(1, I[x, NKEYS]):
         value = mix(value, m[r + I[x, KEY0 + k]])
@@ -85,7 +85,7 @@ def bucket_of(m: Words, I: Words, x: int, r: int) -> int:
 
 
 @inlined
-def link(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
+def link(m: Words, h: Halves, S: Table, I: Table, x: int, id: int) -> None:
     """Put a tuple into one index."""
     s = I[x, OF_STORE]
     if I[x, ORDERED]:
@@ -103,7 +103,7 @@ def link(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
 
 
 @inlined
-def unlink(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
+def unlink(m: Words, h: Halves, S: Table, I: Table, x: int, id: int) -> None:
     """Take a tuple out of one index; a ring's hash chains need it not."""
     s = I[x, OF_STORE]
     if I[x, ORDERED]:
@@ -120,7 +120,7 @@ def unlink(m: Words, h: Words, S: Words, I: Words, x: int, id: int) -> None:
 
 
 @inlined
-def room(S: Words, s: int) -> bool:
+def room(S: Table, s: int) -> bool:
     """Whether one more tuple fits."""
     if S[s, KIND] == RING:
         return S[s, NEXT] - S[s, FLOOR] < S[s, CAP]
@@ -129,7 +129,7 @@ def room(S: Words, s: int) -> bool:
 
 @inlined
 def put(
-    m: Words, h: Words, S: Words, I: Words, s: int, ts: int, alive: bool, row: int, data: Words, at: int, stride: int
+    m: Words, h: Halves, S: Table, I: Table, s: int, ts: int, alive: bool, row: int, data: Words, at: int, stride: int
 ) -> int:
     """A row enters a window, its columns copied from `data[at + c * stride]`. Returns its id.
 
@@ -165,7 +165,7 @@ def put(
 
 
 @inlined
-def drop_oldest(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
+def drop_oldest(m: Words, h: Halves, S: Table, I: Table, s: int) -> None:
     """The oldest tuple of a ring leaves."""
     id = S[s, FLOOR]
     if S[s, EAGER] and m[stamp(S, s, id)] != DEAD:
@@ -178,7 +178,7 @@ def drop_oldest(m: Words, h: Words, S: Words, I: Words, s: int) -> None:
 
 
 @inlined
-def drop_slot(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
+def drop_slot(m: Words, h: Halves, S: Table, I: Table, s: int, id: int) -> None:
     """A tuple of a pool leaves; its slot waits in the dead list while states may refer to it."""
     r = record(S, s, id)
     if m[stamp(S, s, id)] != DEAD:
@@ -194,7 +194,7 @@ def drop_slot(m: Words, h: Words, S: Words, I: Words, s: int, id: int) -> None:
 
 
 @inlined
-def store_entry(m: Words, h: Words, S: Words, I: Words, members: Words, sources: Words, s: int, bound: Words) -> None:
+def store_entry(m: Words, h: Halves, S: Table, I: Table, members: Words, sources: Table, s: int, bound: Words) -> None:
     """A result of an inner node enters its state."""
     id = S[s, NEXT]
     S[s, NEXT] = id + 1
@@ -210,7 +210,7 @@ def store_entry(m: Words, h: Words, S: Words, I: Words, members: Words, sources:
 
 
 @inlined
-def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, r: int) -> bool:
+def entry_alive(m: Words, h: Halves, S: Table, members: Words, s: int, r: int) -> bool:
     """Whether all tuples that a state's entry refers to are still in their windows."""
     for k in range(S[s, LEAF_TO] - S[s, LEAF_FROM]):
         leaf, id = members[S[s, LEAF_FROM] + k], h[2 * r + k]
@@ -223,7 +223,7 @@ def entry_alive(m: Words, h: Words, S: Words, members: Words, s: int, r: int) ->
 
 
 @inlined
-def find_partition(m: Words, S: Words, s: int, key: int, check: int) -> int:
+def find_partition(m: Words, S: Table, s: int, key: int, check: int) -> int:
     """Place of a partition's entry in the directory, or of the unused entry where it belongs."""
     at = (scatter(mix(key, check)) >> 20) & S[s, PART_MASK]
     while True:
@@ -239,7 +239,7 @@ def oldest_of(m: Words, entry: int) -> int:
 
 
 @inlined
-def join_partition(m: Words, h: Words, S: Words, s: int, entry: int, key: int, check: int, id: int) -> None:
+def join_partition(m: Words, h: Halves, S: Table, s: int, entry: int, key: int, check: int, id: int) -> None:
     """A tuple becomes the newest of its partition."""
     h[2 * record(S, s, id) + FREE_LINK] = -1
     if m[entry + 3] == 0:
@@ -256,7 +256,7 @@ def join_partition(m: Words, h: Words, S: Words, s: int, entry: int, key: int, c
 
 
 @inlined
-def leave_partition(m: Words, h: Words, S: Words, s: int, entry: int) -> None:
+def leave_partition(m: Words, h: Halves, S: Table, s: int, entry: int) -> None:
     """The oldest tuple of a partition is taken off its list."""
     newer = h[2 * record(S, s, oldest_of(m, entry)) + FREE_LINK]
     m[entry + 2] = ((newer + 1) << 32) | (m[entry + 2] & 0xFFFFFFFF)

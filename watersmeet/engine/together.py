@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watersmeet.engine.ahead import prefetch
-from watersmeet.engine.compiled import Words, inlined
+from watersmeet.engine.compiled import Halves, Table, Words, inlined, prefetch
 from watersmeet.engine.group import link_all
 from watersmeet.engine.hashing import scatter
 from watersmeet.engine.layout import (
@@ -91,7 +90,7 @@ LACKS: Final = -2  # or a state must grow
 
 @inlined
 def probe_all(
-    m: Words, h: Words, S: Words, I: Words, O: Words, members: Words, notes: Words, lists: Words, walk: Words,
+    m: Words, h: Halves, S: Table, I: Table, O: Table, members: Words, notes: Table, lists: Table, walk: Table,
     s: int, pc: int, level: int, n: int, taken: int,
 ) -> int:  # fmt: skip
     """Probe with all entries of the level before. Returns the number of matches, or TOO_MUCH if the list can't hold them.
@@ -173,7 +172,7 @@ def probe_all(
 
 @inlined
 def keep_met(
-    m: Words, h: Words, S: Words, members: Words, notes: Words, lists: Words, s: int, level: int, found: int, n: int, taken: int
+    m: Words, h: Halves, S: Table, members: Words, notes: Table, lists: Table, s: int, level: int, found: int, n: int, taken: int
 ) -> int:  # fmt: skip
     """Of the entries found in a state, keep those all of whose members were in their windows when the row came. Returns how many."""
     list = (s * n + level) * LIST_ROWS
@@ -201,7 +200,7 @@ def keep_met(
 
 @inlined
 def store_all(
-    m: Words, h: Words, S: Words, I: Words, members: Words, sources: Words, notes: Words, lists: Words, walk: Words,
+    m: Words, h: Halves, S: Table, I: Table, members: Words, sources: Table, notes: Table, lists: Table, walk: Table,
     s: int, level: int, state: int, n: int,
 ) -> None:  # fmt: skip
     """Store all entries of a list into a state."""
@@ -242,7 +241,7 @@ def store_all(
 
 
 @inlined
-def has_room(S: Words, O: Words, lists: Words, n: int) -> bool:
+def has_room(S: Table, O: Table, lists: Table, n: int) -> bool:
     """Whether twice as many rows would find room in lists and states, as far as one can tell."""
     for s in range(n):
         pc, level = S[s, PIPE], 0
@@ -258,8 +257,8 @@ def has_room(S: Words, O: Words, lists: Words, n: int) -> bool:
 
 @inlined
 def go_together(
-    m: Words, h: Words, S: Words, I: Words, O: Words, members: Words, sources: Words, control: Words, notes: Words, lists: Words,
-    walk: Words, n: int, limit: int,
+    m: Words, h: Halves, S: Table, I: Table, O: Table, members: Words, sources: Table, control: Words, notes: Table, lists: Table,
+    walk: Table, n: int, limit: int,
 ) -> int:  # fmt: skip
     """Run the pipelines of the rows taken, from where they are. Returns the number of results, TOO_MUCH or LACKS.
 
@@ -320,7 +319,7 @@ def go_together(
 
 @inlined
 def write_all(
-    h: Words, S: Words, O: Words, members: Words, counters: Words, out: Words, control: Words, notes: Words, lists: Words, walk: Words,
+    h: Halves, S: Table, O: Table, members: Words, counters: Table, out: Table, control: Words, notes: Table, lists: Table, walk: Table,
     n: int,
 ) -> None:  # fmt: skip
     """Count what was probed and found, and write the results down, in the order of the rows that made them."""

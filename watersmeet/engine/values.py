@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watersmeet.engine.compiled import compiled
+from watersmeet.engine.compiled import Bytes, Halves, Words, compiled
 from watersmeet.engine.hashing import plus, scatter
 from watersmeet.model.types import Type
 
@@ -30,7 +30,7 @@ def encode(array: pa.Array, kind: Type, seed: int = 0) -> tuple[Int64s, Bools | 
     if name == "DECIMAL":
         if kind.precision > 18:
             return hash_fixed(array, 16, seed), valid
-        return _buffer(array, np.int64, 2)[::2], valid
+        return np.ascontiguousarray(_buffer(array, np.int64, 2)[::2]), valid
     if name == "BOOLEAN":
         return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.int64), valid
     if name == "DATE":
@@ -76,7 +76,7 @@ def hash_fixed(array: pa.Array, width: int, seed: int = 0) -> Int64s:
 
 
 @compiled
-def _hash_strings(offsets: Any, data: Any, out: Any, seed: int) -> None:
+def _hash_strings(offsets: Halves, data: Bytes, out: Words, seed: int) -> None:
     for i in range(out.shape[0]):
         x = scatter(offsets[i + 1] - offsets[i] + 1 + (seed << 32))
         word = 0
@@ -95,9 +95,9 @@ def _hash_strings(offsets: Any, data: Any, out: Any, seed: int) -> None:
 
 
 @compiled
-def mix_into(values: Any, valid: Any, total: Any, seed: int) -> None:
+def mix_into(values: Words, valid: Bytes, total: Words, seed: int) -> None:
     """Add a column to the running hash of several; an empty `valid` means that every value is there."""
     for i in range(total.shape[0]):
-        there = valid.shape[0] == 0 or valid[i]
+        there = valid.shape[0] == 0 or valid[i] != 0
         x = plus(scatter(total[i] ^ (values[i] if there else 0)), seed if there else ~seed)
         total[i] = scatter(x ^ (x >> 31))

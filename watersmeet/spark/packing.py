@@ -103,7 +103,7 @@ def _row_hash(table: pa.Table, source: BoundSource) -> Any:
     for field in source.schema.fields:
         if field.name in table.column_names:
             values, valid = encode(table.column(field.name).combine_chunks(), field.type)
-            mix_into(np.ascontiguousarray(values), np.zeros(0, bool) if valid is None else valid, total, 1)
+            mix_into(values, np.zeros(0, bool) if valid is None else valid, total, 1)
     return total
 
 
@@ -117,7 +117,7 @@ def route_hash_check() -> str:
     for name, kind in (("i", "BIGINT"), ("s", "STRING"), ("d", "DOUBLE")):
         values, valid = encode(table.column(name).combine_chunks(), Type(kind))
         total = np.zeros(len(values), np.int64)
-        mix_into(np.ascontiguousarray(values), np.zeros(0, bool) if valid is None else valid, total, 1)
+        mix_into(values, np.zeros(0, bool) if valid is None else valid, total, 1)
         there = values if valid is None else values[valid]
         made += [*part_of(np.ascontiguousarray(there), 4093).tolist(), *part_of(total, 4093).tolist()]
     return " ".join(map(str, made))

@@ -1,0 +1,222 @@
+"""Native: functions as machine code, kept on disk, loaded and called without the compiler.
+
+numba could keep the code, too, but to load it again takes all of numba: half a second and 90 MB in every process that joins. So numba
+runs only where code is made (build.py), in processes of its own; here the code is loaded by LLVM alone.
+
+Code lies in a folder named after the content of all files that it is made from, the version of numba and the kind of processor: nothing
+else counts, so that executors that unpack the package anew find it. The folder is in WATERSMEET_CACHE, or the user's cache folder, or the
+system's temporary one. Of several processes that find nothing there, one has the code made and the others wait for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from struct import pack
+from typing import Any, Final, get_type_hints
+from weakref import ref
+
+import llvmlite.binding as llvm
+
+from watersmeet.errors import WatersmeetError
+
+# What is made at once, by a process each: names of functions in this folder.
+PARTS: Final[tuple[tuple[str, ...], ...]] = (
+    ("kernel.run",),
+    ("fill.fill", "relink.relink", "relink.sweep", "relink.rehash", "payload._by_piece", "values._hash_strings", "values.mix_into"),
+)  # fmt: skip
+_RETURNS: Final[dict[str, Callable[[int], Any]]] = {"int64": int, "int32": int, "bool": bool, "none": lambda _: None}
+_FINE: Final = (0, -2)  # what compiled functions return beside their result: all well, and None
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A kind of parameter: numpy arrays without gaps of this type of element, as numba and as numpy call it."""
+
+    element: str
+    dimensions: int
+    names: tuple[str, ...]
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(
+        f"{version('numba')} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode()
+    )
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _folder() -> Path:
+    """A folder this process can write to; compiled code is kept there."""
+    named, user, home = (os.environ.get(name) for name in ("WATERSMEET_CACHE", "XDG_CACHE_HOME", "HOME"))
+    temporary = Path(tempfile.gettempdir()) / f"watersmeet-{os.getuid()}"
+    places = (
+        [Path(named)]
+        if named
+        else [Path(user) / "watersmeet"]
+        if user
+        else [Path(home) / ".cache/watersmeet"]
+        if home
+        else []
+    )
+    for place in [*places, temporary]:
+        folder = place / f"kernel-{_fingerprint()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="watersmeet-"))
+
+
+FOLDER: Final = _folder()
+
+
+def path_of(name: str) -> Path:
+    """Where the code of a function is kept: a line (symbol, type of the result, bytes of the first object file), then two object files."""
+    return FOLDER / f"{name}.o"
+
+
+def warm() -> bool:
+    """Whether the kernel has been compiled before (else the first call has it compiled)."""
+    return all(path_of(name).exists() for part in PARTS for name in part)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time, as far as the file system can tell."""
+    with (FOLDER / "lock").open("w") as file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def build(name: str) -> None:
+    """Have the code of a function made, and of those that are made along with it."""
+    parts = PARTS if any(name in part for part in PARTS) else ((name,),)
+    with _alone():
+        parts = tuple(part for part in parts if not all(path_of(one).exists() for one in part))
+        if parts and parts[0][0] == PARTS[0][0]:
+            sys.stderr.write("watersmeet: compiling the join kernel, once on this machine (20 to 40 s) ...\n")
+            sys.stderr.flush()
+        path = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
+        makers: list[subprocess.Popen[str]] = []
+        try:
+            for part in parts:
+                command = [sys.executable, "-P", "-m", "watersmeet.engine.build", str(FOLDER), *part]
+                makers.append(
+                    subprocess.Popen(
+                        command, env={**os.environ, "PYTHONPATH": path}, text=True,
+                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    )
+                )  # fmt: skip
+            for maker in makers:
+                said = maker.communicate()[1]
+                if maker.returncode:
+                    raise WatersmeetError(
+                        f"the join kernel could not be compiled\n  {_last(said)}\n  by {sys.executable}"
+                    )
+        finally:
+            for maker in makers:
+                if maker.poll() is None:
+                    maker.kill()
+                    maker.communicate()
+
+
+def _last(said: str) -> str:
+    """The last line of a traceback."""
+    lines = said.strip().splitlines()
+    return lines[-1] if lines else "its process ended without a word"
+
+
+class Native:
+    """A function that Python calls; its code is loaded, and if need be made, when it is called first."""
+
+    def __init__(self, function: Callable[..., Any], arrays: dict[Any, Arrays]) -> None:
+        self.__doc__, self.__wrapped__, self.arrays = function.__doc__, function, arrays
+        self.__module__, self.__name__, self.__qualname__ = (
+            function.__module__,
+            function.__name__,
+            function.__qualname__,
+        )
+        self._code: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        """All arguments go over as one row of words (build.py takes it apart); an array that was given last time has its words already."""
+        if self._code is None:
+            self._load()
+        words = []
+        for k, (value, kind, (last, same)) in enumerate(zip(args, self._kinds, self._last, strict=True)):
+            if kind is None:
+                words.append(int(value).to_bytes(8, "little", signed=True))
+            elif last() is value:
+                words.append(same)
+            else:
+                words.append(self._array(k, value, kind))
+        made = _Made()
+        self._code(b"".join(words), made)
+        if made.status not in _FINE:
+            raise RuntimeError(f"{self.__name__} failed with status {made.status}")
+        return self._returns(made.result)
+
+    def _array(self, k: int, value: Any, kind: Arrays) -> bytes:
+        """An array by numba's convention: owner and parent (none), elements, bytes of one, address, shape, strides."""
+        if value.dtype.str not in kind.names or value.ndim != kind.dimensions or not value.flags.c_contiguous:
+            raise TypeError(
+                f"{self.__name__}: argument {k + 1} must be an array of {kind.element} in {kind.dimensions} dimensions, without gaps"
+            )
+        words = (0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
+        made = pack(f"<{len(words)}q", *words)
+        self._last[k] = (ref(value), made)
+        return made
+
+    def _load(self) -> None:
+        name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+        if not path_of(name).exists():
+            build(name)
+        line, _, code = path_of(name).read_bytes().partition(b"\n")
+        symbol, returns, size = line.decode().split()
+        hints = get_type_hints(self.__wrapped__)
+        self._kinds = [self.arrays.get(hints[p]) for p in hints if p != "return"]
+        self._last: list[tuple[Callable[[], Any], bytes]] = [(_nothing, b"")] * len(self._kinds)
+        self._returns = _RETURNS[returns]
+        engine = _engine()
+        for part in (code[: int(size)], code[int(size) :]):
+            engine.add_object_file(llvm.ObjectFileRef.from_data(part))
+        engine.finalize_object()
+        self._code = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.POINTER(_Made))(engine.get_function_address(symbol))
+
+
+class _Made(ctypes.Structure):
+    """What a compiled function gives back."""
+
+    _fields_ = (("result", ctypes.c_int64), ("status", ctypes.c_int64))
+
+
+def _nothing() -> None:
+    """There was no array."""
+
+
+_engines: list[Any] = []
+
+
+def _engine() -> Any:
+    """LLVM, loading code into this process, where it stays."""
+    if not _engines:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        _engines.append(llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine))
+    return _engines[0]
