@@ -58,14 +58,14 @@ def rates(
         yield Line(case, name, middle[name], min(values), max(values), "rows/s", peer)
 
 
-def growth(n: int, scales: tuple[int, ...], what: str, plan: Plan, repeat: int) -> Iterator[Line]:
+def growth(n: int, scales: tuple[int, ...], what: str, plan: Plan, repeat: int, gather: bool = False) -> Iterator[Line]:
     """What a row costs once windows are full, for windows of several sizes, taken in turns, and then how many times
     as much as with the smallest windows, turn by turn, since the machine's speed changes from one turn to the next."""
     loads = {scale: common(n * max(1, scale // 30), scale=scale) for scale in scales}
     taken: dict[int, list[float]] = {scale: [] for scale in scales}
     for turn in range(repeat + 1):
         for scale, load in loads.items():
-            made = measure.engine(load, plan, filled=True)
+            made = measure.engine(load, plan, gather, filled=True)
             if turn:  # the first compiles, warms up
                 taken[scale].append(made.seconds / (made.rows or load.rows))
     for scale, seconds in taken.items():
@@ -108,6 +108,7 @@ def lines(repeat: int, quick: bool) -> Iterator[Line]:
         )  # fmt: skip
     for plan, tree in (("mjoin", MJOIN), ("xjoin", XJOIN)):
         yield from growth(n, (1, 10) if quick else (1, 10, 100), plan, tree, 3 * repeat)
+    yield from growth(n, (1, 10) if quick else (1, 100), "mjoin, gathered", MJOIN, repeat, gather=True)
     for skew in (0.5, 0.9):
         bent = common(n // 3, skew=skew)
         yield from rates(

@@ -48,19 +48,43 @@ def make(function: Callable[..., Any], inline: bool) -> Any:
     return numba.njit(**_OPTIONS)(function)
 
 
-def _prefetch(typing: Any, array: Any, at: Any) -> Any:
-    """Ask for the cache line of `array[at]`."""
+def _ask(builder: Any, place: Any) -> None:
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    made = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [byte], made)
+    builder.call(function, [place, word(0), word(3), word(1)])
 
+
+def _prefetch(typing: Any, array: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        made = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], made)
-        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        builder.call(function, [place, word(0), word(3), word(1)])
+        _ask(builder, builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+def _prefetch_at(typing: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _ask(builder, builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+def _word_at(typing: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+
+    return types.int64(types.int64), generate
+
+
+def _put_word(typing: Any, address: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
 
 
 def _entry(name: str, result: Any) -> bytes:
@@ -106,7 +130,8 @@ def put(folder: Path, name: str) -> None:
 
 def main(folder: str, *names: str) -> None:
     compiled.make = make
-    compiled.prefetch = intrinsic(_prefetch)  # type: ignore[assignment]
+    for instruction in (_prefetch, _prefetch_at, _word_at, _put_word):
+        setattr(compiled, instruction.__name__[1:], intrinsic(instruction))
     for name in names:
         put(Path(folder), name)
 

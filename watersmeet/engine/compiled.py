@@ -7,6 +7,7 @@ that call them. numba makes the code, in a process of its own (build.py), and ta
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -70,5 +71,22 @@ def inlined(function: F) -> F:
     return made
 
 
+# Where code is made, build.py puts instructions in the place of these.
+
+
 def prefetch(array: Words, at: int) -> None:
-    """Ask for the cache line of `array[at]`. Where code is made, build.py puts the instruction in the place of this."""
+    """Ask for the cache line of `array[at]`."""
+
+
+def prefetch_at(address: int) -> None:
+    """Ask for the cache line at an address."""
+
+
+def word_at(address: int) -> int:
+    """The int64 at an address."""
+    return ctypes.c_int64.from_address(address).value
+
+
+def put_word(address: int, value: int) -> None:
+    """Put an int64 at an address."""
+    ctypes.c_int64.from_address(address).value = value

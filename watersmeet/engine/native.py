@@ -33,7 +33,8 @@ from watersmeet.errors import WatersmeetError
 # What is made at once, by a process each: names of functions in this folder.
 PARTS: Final[tuple[tuple[str, ...], ...]] = (
     ("kernel.run",),
-    ("fill.fill", "relink.relink", "relink.sweep", "relink.rehash", "payload._by_piece", "values._hash_strings", "values.mix_into"),
+    ("fill.fill", "relink.relink", "relink.sweep", "relink.rehash", "payload._by_piece", "payload._take_words",
+     "values._hash_strings", "values.mix_into"),
 )  # fmt: skip
 _RETURNS: Final[dict[str, Callable[[int], Any]]] = {"int64": int, "int32": int, "bool": bool, "none": lambda _: None}
 _FINE: Final = (0, -2)  # what compiled functions return beside their result: all well, and None

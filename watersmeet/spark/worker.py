@@ -9,7 +9,7 @@ _settled = False
 
 def settle() -> None:
     """Tell the garbage collector that what is loaded by now stays. PySpark collects garbage after every task, and looking through
-    the objects of numba, pandas and Arrow each time takes longer than packing a batch."""
+    the objects of pandas and Arrow each time takes longer than packing a batch."""
     global _settled
     if not _settled:
         _settled = True
