@@ -32,7 +32,7 @@ class Payload:
 
     def append(self, rows: pa.Table) -> None:
         self.next += rows.num_rows
-        self._whole = None
+        self._whole = self._laid = None
         if any(column.num_chunks > 1 for column in rows.columns):
             for batch in rows.to_batches():
                 self._append(pa.Table.from_batches([batch]))
@@ -51,13 +51,14 @@ class Payload:
 
     def forget(self, below: int) -> None:
         """No row numbered below this is asked for any more. A copy in one piece goes with the results that it was made for."""
-        self._whole = None
+        self._whole = self._laid = None
         while self.pieces and self.first + self.pieces[0].num_rows <= below:
             self.first += self.pieces.pop(0).num_rows
 
     def keep(self, rows: Any) -> Any:
         """Keep only these rows (sorted numbers); returns their new numbers."""
-        self.pieces, self._whole = ([self.take(rows)] if len(rows) else []), None
+        self.pieces = [self.take(rows)] if len(rows) else []
+        self._whole = self._laid = None
         self.first, self.next = 0, len(rows)  # not the piece's own count: without columns it has none
         return np.arange(len(rows))
 
@@ -70,9 +71,8 @@ class Payload:
 
     def _from_pieces(self, at: Any) -> pa.Table:
         """Take without putting all pieces in one first, as Arrow would at each call."""
-        pieces = tuple(map(id, self.pieces))
-        if self._laid is None or self._laid.pieces != pieces:
-            self._laid = _Laid(self.schema, self.pieces, pieces)
+        if self._laid is None:
+            self._laid = _Laid(self.schema, self.pieces)
         laid, made = self._laid, {}
         if laid.direct:
             rooms = [pa.allocate_buffer(8 * len(at)) for _ in laid.direct]
@@ -113,14 +113,13 @@ class _Laid:
     """Where pieces begin (near: the piece of every SMALL-th row, where the search for one's piece begins), and in each the values of
     those columns that have 8 bytes each and no NULLs."""
 
-    def __init__(self, schema: pa.Schema, pieces: list[pa.Table], names: tuple[int, ...]) -> None:
-        self.pieces = names
+    def __init__(self, schema: pa.Schema, pieces: list[pa.Table]) -> None:
         self.starts = np.cumsum([0, *(p.num_rows for p in pieces)])
         self.near = np.searchsorted(self.starts, np.arange(0, self.starts[-1], SMALL), side="right") - 1
         self.direct = [
             field for field in schema
             if pa.types.is_primitive(field.type) and field.type.bit_width == 64
-            and all(p.column(field.name).null_count == 0 for p in pieces)
+            and all((c := p.column(field.name)).num_chunks == 1 and c.null_count == 0 for p in pieces)
         ]  # fmt: skip
         self.addresses = np.zeros((len(pieces), len(self.direct)), np.int64)
         for k, piece in enumerate(pieces):
