@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from watersmeet.engine import layout as L
+from watersmeet.engine.compiled import ARRAYS
 from watersmeet.engine.native import PARTS, Native
 from watersmeet.engine.relink import rehash
 
@@ -42,6 +45,20 @@ def test_several_processes_get_the_code_that_one_of_them_makes(tmp_path: Path) -
     assert [p.communicate()[0].strip() for p in started] == ["2691343689449507777"] * 3
     (folder,) = tmp_path.iterdir()
     assert sorted(p.name for p in folder.iterdir()) == ["hashing.scatter.o", "lock"]
+
+
+def test_threads_load_the_code_once() -> None:
+    fresh = Native(rehash.__wrapped__, ARRAYS)  # type: ignore[attr-defined]
+    entries = np.array([[1, 2, 3, 4]])
+
+    def call(_: int) -> int:
+        directory, row = np.zeros(16, np.int64), np.zeros(L.STORE_WIDTH, np.int64)
+        row[L.PART_MASK] = 3
+        fresh(directory, row, entries)
+        return int(directory.sum())
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(call, range(64))) == {10}
 
 
 def test_says_why_code_could_not_be_made(tmp_path: Path) -> None:

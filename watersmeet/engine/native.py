@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from struct import pack
+from threading import Lock
 from typing import Any, Final, get_type_hints
 from weakref import ref
 
@@ -157,7 +158,9 @@ class Native:
     def __call__(self, *args: Any) -> Any:
         """All arguments go over as one row of words (build.py takes it apart); an array that was given last time has its words already."""
         if self._code is None:
-            self._load()
+            with _loading:
+                if self._code is None:
+                    self._load()
         words = []
         for k, (value, kind, (last, same)) in enumerate(zip(args, self._kinds, self._last, strict=True)):
             if kind is None:
@@ -210,6 +213,7 @@ def _nothing() -> None:
     """There was no array."""
 
 
+_loading = Lock()  # one thread at a time
 _engines: list[Any] = []
 
 
