@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from watersmeet.engine.compiled import Table, Words, compiled, prefetch_at, put_word, word_at
 
-BITS = 16
-SMALL = 1 << BITS  # pieces below this many rows are merged
+SMALL = 1 << 16  # pieces below this many rows are merged
+BITS = 16  # the search for a row's piece begins with the one that its number without so many bits names
 AHEAD = 256  # rows whose values are asked for before they are taken
 FEW = 4  # so many rows for each that is asked for are put in one piece first: taking from several costs more
 
@@ -72,19 +72,19 @@ class Payload:
     def _from_pieces(self, at: Any) -> pa.Table:
         """Take without putting all pieces in one first, as Arrow would at each call."""
         if self._laid is None:
-            self._laid = _Laid(self.schema, self.pieces)
-        laid, made = self._laid, {}
+            self._laid = _Laid(self.pieces)
+        laid, schema, made = self._laid, self.pieces[0].schema, {}
         if laid.direct:
             rooms = [pa.allocate_buffer(8 * len(at)) for _ in laid.direct]
             values = np.array([room.address for room in rooms], np.int64)
             _take_words(at, laid.starts, laid.near, laid.addresses, values, np.empty((2, AHEAD), np.int64))
             for field, room in zip(laid.direct, rooms, strict=True):
                 made[field.name] = pa.Array.from_buffers(field.type, len(at), [None, room])
-        rest = [name for name in self.schema.names if name not in made]
+        rest = [name for name in schema.names if name not in made]
         if rest:
             others = self._by_arrow(at, laid, rest)
             made |= {name: others.column(name) for name in rest}
-        return pa.table({name: made[name] for name in self.schema.names}, schema=self.schema)
+        return pa.table([made[name] for name in schema.names], schema=schema)
 
     def _by_arrow(self, at: Any, laid: _Laid, names: list[str]) -> pa.Table:
         """Take from each piece what is in it, and then bring it in order."""
@@ -110,14 +110,14 @@ class Payload:
 
 
 class _Laid:
-    """Where pieces begin (near: the piece of every SMALL-th row, where the search for one's piece begins), and in each the values of
+    """Where pieces begin (near: the pieces of rows 0, 2^BITS, ..., where the search for one's piece begins), and in each the values of
     those columns that have 8 bytes each and no NULLs."""
 
-    def __init__(self, schema: pa.Schema, pieces: list[pa.Table]) -> None:
+    def __init__(self, pieces: list[pa.Table]) -> None:
         self.starts = np.cumsum([0, *(p.num_rows for p in pieces)])
-        self.near = np.searchsorted(self.starts, np.arange(0, self.starts[-1], SMALL), side="right") - 1
+        self.near = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 1 << BITS), side="right") - 1
         self.direct = [
-            field for field in schema
+            field for field in pieces[0].schema
             if pa.types.is_primitive(field.type) and field.type.bit_width == 64
             and all((c := p.column(field.name)).num_chunks == 1 and c.null_count == 0 for p in pieces)
         ]  # fmt: skip
