@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from experiments.streams import between
-from watersmeet.engine import layout as L
-from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Costs

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from experiments.counting import COUNTED, Counting
 from experiments.streams import US
-from watersmeet.engine.batches import Batches
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Costs

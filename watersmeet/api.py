@@ -61,8 +61,8 @@ def run(
     """
     import pyarrow as pa
 
-    from watersmeet.engine.batches import Batches
     from watersmeet.engine.executor import Engine
+    from watersmeet.engine.rows.batches import Batches
 
     began = time.perf_counter()
     query = parse(text) if isinstance(text, str) else text
@@ -155,8 +155,8 @@ def explain(
         found = decide(bound, priced(stats), budget)
         _draw(found, plot)
         return f"{describe(bound)}\n\n{explain_decision(found, steps)}"
-    from watersmeet.engine.batches import Batches
-    from watersmeet.engine.observe import observe
+    from watersmeet.engine.estimate import observe
+    from watersmeet.engine.rows.batches import Batches
 
     batches = Batches(query, analyze)
     stats = stats or observe(batches.bound, batches.sample())
@@ -203,7 +203,7 @@ def choose(
     if stats is None and sample is None:
         return along_graph(bound, plan)
     if stats is None and sample is not None:
-        from watersmeet.engine.observe import observe
+        from watersmeet.engine.estimate import observe
 
         stats = observe(bound, sample)
     stats = priced(stats)

@@ -7,7 +7,7 @@ from math import inf
 
 import pyarrow as pa
 
-from watersmeet.data.plain import Row, Rows, Tables, plain_batches, plain_results
+from watersmeet.data.plain_rows import Row, Rows, Tables, plain_batches, plain_results
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.conditions import Conditions, Tuple

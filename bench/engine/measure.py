@@ -13,9 +13,9 @@ import numpy as np
 
 from bench.engine import hand_loop
 from bench.engine.workload import Workload
-from watersmeet.engine import layout as L
-from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 

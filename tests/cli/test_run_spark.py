@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.test_run import refusal
-from watersmeet.spark.places import check_together
+from watersmeet.spark.check_paths import check_together
 from watersmeet.spark.trigger import Trigger
 
 JOB = """\

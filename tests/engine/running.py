@@ -11,10 +11,10 @@ import pyarrow as pa
 
 import watersmeet as wm
 from watersmeet.data import schema_of, timestamps
-from watersmeet.engine import layout as L
-from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.release import Released
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.rows.batches import Batches
+from watersmeet.engine.rows.release import Released
 from watersmeet.lang import parse
 from watersmeet.model.bind import bind
 from watersmeet.model.plan import Plan, nodes

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import watersmeet
-from watersmeet.engine import native
+from watersmeet.engine.native import load as native
 
 JOB = """
 import pyarrow as pa, watersmeet as wm
@@ -33,8 +33,8 @@ def test_conform_kernel_is_found_again_at_another_place(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.stdout.split() == [str(tmp_path / "watersmeet" / "__init__.py"), "2"]
     assert "compiling" not in done.stderr
-    (tmp_path / "watersmeet/engine/compiled.py").open("a").write("\n# another version\n")
-    code = "from watersmeet.engine import native; print(native.warm())"
+    (tmp_path / "watersmeet/engine/native/mark.py").open("a").write("\n# another version\n")
+    code = "from watersmeet.engine.native import load; print(load.warm())"
     cold = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
         env={**os.environ, "WATERSMEET_CACHE": str(native.FOLDER.parent), "PYTHONPATH": str(tmp_path)},

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from watersmeet.engine import payload
-from watersmeet.engine.payload import Payload
+from watersmeet.engine.rows import payload
+from watersmeet.engine.rows.payload import Payload
 
 KINDS = pa.schema([("n", pa.int64()), ("s", pa.string()), ("d", pa.decimal128(22, 2)), ("b", pa.bool_())])
 

@@ -1,4 +1,4 @@
-"""Expressions over columns (engine/vector.py) are worth what they are row by row (model/evaluate.py), errors included."""
+"""Expressions over columns (engine/rows/vector.py) are worth what they are row by row (model/evaluate.py), errors included."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from tests.oracle.same import same
 from watersmeet.data import arrow_schema
-from watersmeet.data.plain import plain_rows
-from watersmeet.engine.vector import vector
+from watersmeet.data.plain_rows import plain_rows
+from watersmeet.engine.rows.vector import vector
 from watersmeet.errors import DataError
 from watersmeet.model.bind import bind
 from watersmeet.model.evaluate import evaluator

@@ -11,8 +11,8 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run, check, stream
-from watersmeet.engine import layout as L
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
 from watersmeet.model.plan import Plan
 from watersmeet.testing import Case, random_case, random_plan, random_query, random_streams
 

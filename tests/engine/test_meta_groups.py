@@ -14,8 +14,8 @@ import watersmeet as wm
 from bench.engine.workload import common
 from tests.engine.running import Run, check, in_time_order, run_switching, stream
 from watersmeet.engine import executor
-from watersmeet.engine import layout as L
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
 from watersmeet.testing import Case, random_case, same_rows
 
 THREE = (

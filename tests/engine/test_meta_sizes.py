@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.running import Run, check, in_time_order, run_switching
-from watersmeet.engine import executor, payload, state
-from watersmeet.engine.payload import Payload
-from watersmeet.engine.state import State
+from watersmeet.engine import executor
+from watersmeet.engine.rows import payload
+from watersmeet.engine.rows.payload import Payload
+from watersmeet.engine.store import arena as state
+from watersmeet.engine.store.arena import State
 from watersmeet.testing import Case, random_case
 
 CHOICES: dict[str, tuple[Any, tuple[int, ...]]] = {

@@ -11,9 +11,9 @@ import pytest
 import watersmeet as wm
 from tests.engine.running import Run, stream
 from watersmeet.engine import executor
-from watersmeet.engine import layout as L
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.state import State
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store.arena import State
 from watersmeet.testing import same_rows
 
 CHAIN = "R.a = S.a AND S.b = T.b AND T.c = U.c"

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watersmeet.engine import layout as L
-from watersmeet.engine.compiled import ARRAYS
-from watersmeet.engine.native import PARTS, Native
-from watersmeet.engine.relink import rehash
+from watersmeet.engine.native.load import PARTS, Native
+from watersmeet.engine.native.mark import ARRAYS
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store.rebuild import rehash
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -40,11 +40,11 @@ print(made.rows.num_rows, "numba" in sys.modules)
 
 
 def test_several_processes_get_the_code_that_one_of_them_makes(tmp_path: Path) -> None:
-    code = "from watersmeet.engine.hashing import scatter; print(scatter(-3))"
+    code = "from watersmeet.engine.native.hashing import scatter; print(scatter(-3))"
     started = [process(code, tmp_path) for _ in range(3)]
     assert [p.communicate()[0].strip() for p in started] == ["2691343689449507777"] * 3
     (folder,) = tmp_path.iterdir()
-    assert sorted(p.name for p in folder.iterdir()) == ["hashing.scatter.o", "lock"]
+    assert sorted(p.name for p in folder.iterdir()) == ["lock", "native.hashing.scatter.o"]
 
 
 def test_threads_load_the_code_once() -> None:
@@ -63,7 +63,7 @@ def test_threads_load_the_code_once() -> None:
 
 def test_says_why_code_could_not_be_made(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['numba'] = None\n")
-    code = "from watersmeet.engine.hashing import scatter; print(scatter(-3))"
+    code = "from watersmeet.engine.native.hashing import scatter; print(scatter(-3))"
     said = process(code, tmp_path / "cache", tmp_path).communicate()[1]
     assert (
         "WatersmeetError: the join kernel could not be compiled" in said and "numba" in said.partition("compiled\n")[2]
@@ -85,5 +85,5 @@ def test_refuses_arrays_of_another_kind(entries: np.ndarray[tuple[int, ...], np.
 def test_what_is_made_at_once_is_what_python_calls() -> None:
     for part in PARTS:
         for name in part:
-            module, _, function = name.partition(".")
+            module, _, function = name.rpartition(".")
             assert isinstance(getattr(import_module(f"watersmeet.engine.{module}"), function), Native)

@@ -11,7 +11,7 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run
-from watersmeet.data.plain import plain_rows
+from watersmeet.data.plain_rows import plain_rows
 from watersmeet.oracle import results_and_late
 from watersmeet.testing import random_batches, random_plan, random_query, random_streams, same_rows
 

@@ -8,7 +8,7 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run, agrees, stream
-from watersmeet.engine import layout as L
+from watersmeet.engine.program import layout as L
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])

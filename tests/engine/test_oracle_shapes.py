@@ -10,8 +10,8 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run, agrees, stream
-from watersmeet.engine import layout as L
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
 
 PLANS = ("(R S T)", "(R S T) orders {R: T S; S: T R; T: S R}", "((R S) T)", "((R T) S)", "(R (S T))")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.running import Run, agrees, run_switching, stream
-from watersmeet.engine import state as state_module
+from watersmeet.engine.store import arena as state_module
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 from watersmeet.testing import same_rows

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.running import Run, stream
-from watersmeet.engine import layout as L
-from watersmeet.engine.ordered import _priority, first_from, successor, tree_delete, tree_insert
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store.ordered import _priority, first_from, successor, tree_delete, tree_insert
 
 SLOTS = 32
 KEYS = st.one_of(st.integers(-3, 3), st.sampled_from([L.DEAD, L.DEAD + 1, L.FAR, L.FAR - 1]))

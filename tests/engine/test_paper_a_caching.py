@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from tests.engine.running import Run, stream
-from watersmeet.engine import layout as L
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
 
 TEXT = """SELECT R1.A AS r1_a, R2.A AS r2_a, R2.B AS r2_b, R3.B AS r3_b
     FROM R1 [UNBOUNDED], R2 [UNBOUNDED], R3 [UNBOUNDED] WHERE R1.A = R2.A AND R2.B = R3.B"""

@@ -11,9 +11,9 @@ import pytest
 import watersmeet as wm
 from bench.engine.workload import common
 from tests.engine.running import Run, stream
-from watersmeet.engine import layout as L
-from watersmeet.engine import state as state_module
-from watersmeet.engine.state import State
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store import arena as state_module
+from watersmeet.engine.store.arena import State
 from watersmeet.model.plan import Plan
 from watersmeet.testing import same_rows
 

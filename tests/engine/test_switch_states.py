@@ -14,9 +14,9 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run, Switcher, check, run_switching, stream
-from watersmeet.engine import layout as L
-from watersmeet.engine import state as state_module
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store import arena as state_module
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Query
 from watersmeet.model.window import Window

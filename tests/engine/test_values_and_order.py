@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.data.plain import plain_rows, plain_table
-from watersmeet.engine import payload as payload_module
-from watersmeet.engine.intake import Intake
-from watersmeet.engine.payload import Payload
-from watersmeet.engine.values import encode, hash_strings, mix_into
+from watersmeet.data.plain_rows import plain_rows, plain_table
+from watersmeet.engine.rows import payload as payload_module
+from watersmeet.engine.rows.intake import Intake
+from watersmeet.engine.rows.payload import Payload
+from watersmeet.engine.rows.values import encode, hash_strings, mix_into
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.evaluate import less, order_key
 from watersmeet.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Field, Schema, Type

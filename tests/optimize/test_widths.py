@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Leaf, Plan

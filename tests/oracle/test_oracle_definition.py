@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from watersmeet.data.plain import plain_batches, plain_rows, plain_table
+from watersmeet.data.plain_rows import plain_batches, plain_rows, plain_table
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.evaluate import evaluator, order_key
 from watersmeet.model.expr import Compare, type_of

@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from watersmeet.engine.batches import Batches
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Query
 from watersmeet.spark.blob import END, Parcel
 from watersmeet.spark.cell import Cell
 from watersmeet.spark.flow import Flow
-from watersmeet.spark.park import Park
+from watersmeet.spark.shared_memory import Park
 from watersmeet.spark.spec import METRICS
 
 

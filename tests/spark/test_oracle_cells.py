@@ -12,7 +12,7 @@ import pytest
 
 import watersmeet as wm
 from tests.spark.local_cells import LocalCells
-from watersmeet.engine.batches import Batches
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.oracle import results_and_late
 from watersmeet.spark.route import Route, cell_keys, partition_of
 from watersmeet.testing import random_case, same_rows

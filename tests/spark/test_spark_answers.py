@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.script import Script
-from watersmeet.engine.batches import Batches
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.testing import Case, random_case, same_rows
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import watersmeet as wm
 from tests.spark.script import Script
-from watersmeet.spark.plain import plain_error
+from watersmeet.spark.plain_errors import plain_error
 from watersmeet.testing import same_rows
 
 pytestmark = pytest.mark.spark

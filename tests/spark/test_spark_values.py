@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 import watersmeet as wm
 from tests.spark.script import Script
-from watersmeet.data.plain import plain_batches
-from watersmeet.engine.batches import Batches
+from watersmeet.data.plain_rows import plain_batches
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.model.evaluate import evaluator
 from watersmeet.spark.columns import conform, schema_of
 from watersmeet.spark.selection import in_spark, mask

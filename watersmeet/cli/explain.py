@@ -49,7 +49,7 @@ def explain_jobs(
 def sampled(job: Job) -> Statistics:
     """Statistics from the first rows of the job's data."""
     from watersmeet.data import read_declared
-    from watersmeet.engine.observe import observe
+    from watersmeet.engine.estimate import observe
 
     tables = {d.name: read_declared(d) for d in job.sources()}
     return observe(job.bound, {s.alias: tables[s.stream] for s in job.bound.sources})

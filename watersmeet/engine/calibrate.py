@@ -5,7 +5,7 @@ counted in each is read off, and four prices are fitted to them:
 
     seconds(run) ≈ part · (probe · probes + match · matches + insert · inserts + delete · expiries)
 
-with part = 1 for trees, and one `together` for plans of one node. Rows go in groups through both (group.py).
+with part = 1 for trees, and one `together` for plans of one node. Rows go in groups through both (kernel/group.py).
 
 The runs differ in what they do most: two streams with few or many matches (insert and probe; match), chains as one node (probe and
 match), chains as trees (insert into inner states), and windows from some that fit a core's cache to some that do not. Windows are full
@@ -30,8 +30,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.engine.batches import Batches
 from watersmeet.engine.executor import Engine
+from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Leaf, Plan
 from watersmeet.model.statistics import Costs

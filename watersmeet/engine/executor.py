@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine import layout as L
-from watersmeet.engine.compile import compile_plan
-from watersmeet.engine.fill import fill
-from watersmeet.engine.gather import Gather
-from watersmeet.engine.intake import Intake, Rows
-from watersmeet.engine.kernel import run
-from watersmeet.engine.payload import Payload
-from watersmeet.engine.state import Allocate, State
+from watersmeet.engine.kernel.fill import fill
+from watersmeet.engine.kernel.run import run
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.compile import compile_plan
+from watersmeet.engine.rows.gather import Gather
+from watersmeet.engine.rows.intake import Intake, Rows
+from watersmeet.engine.rows.payload import Payload
+from watersmeet.engine.store.arena import Allocate, State
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from watersmeet.errors import QueryError
 from watersmeet.lang.dialect import Watersmeet, tokenize
-from watersmeet.lang.places import Places, placed
+from watersmeet.lang.positions import Places, placed
 from watersmeet.model.bind import bind
 from watersmeet.model.expr import At
 from watersmeet.model.query import Query

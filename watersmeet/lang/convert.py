@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from watersmeet.lang.places import wrong
+from watersmeet.lang.positions import wrong
 from watersmeet.model.expr import (
     And,
     Arithmetic,

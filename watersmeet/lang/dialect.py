@@ -10,7 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from watersmeet.lang.grammar import Grammar
-from watersmeet.lang.places import Places, wrong
+from watersmeet.lang.positions import Places, wrong
 from watersmeet.lang.rules import WORD
 from watersmeet.model.types import RESERVED
 

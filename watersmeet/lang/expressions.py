@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from watersmeet.lang import convert, refusals
 from watersmeet.lang.convert import TOO_LARGE, Leaf
-from watersmeet.lang.places import wrong
+from watersmeet.lang.positions import wrong
 from watersmeet.lang.rules import EXACT, NAMES, WORD, Rules, microseconds, to_decimal
 from watersmeet.model.coerce import time_literal
 from watersmeet.model.expr import At, Column, Expr, Literal, Value

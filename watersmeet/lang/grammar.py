@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from watersmeet.lang import refusals
 from watersmeet.lang.expressions import Expressions
-from watersmeet.lang.places import Places, placed, wrong
+from watersmeet.lang.positions import Places, placed, wrong
 from watersmeet.lang.rules import NAMES
 from watersmeet.model.budget import BYTE_UNITS, Budget, parse_bytes
 from watersmeet.model.expr import Expr

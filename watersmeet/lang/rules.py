@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from watersmeet.errors import nearest_name
 from watersmeet.lang import refusals
-from watersmeet.lang.places import Places, placed, wrong
+from watersmeet.lang.positions import Places, placed, wrong
 from watersmeet.model.durations import UNITS, unit_us
 from watersmeet.model.expr import At
 from watersmeet.model.types import Type

@@ -1,4 +1,4 @@
-"""Program: a plan for one query, as data. Compiled by compile.py, laid out in memory by state.py, run by the kernel."""
+"""Program: a plan for one query, as data. Compiled by compile.py, laid out in memory by engine/store/arena.py, run by the kernel."""
 
 from __future__ import annotations
 

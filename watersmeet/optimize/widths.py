@@ -1,6 +1,6 @@
 """Widths: bytes of a tuple in its window and of an entry of an inner state, where the budget is in bytes.
 
-What the engine lays out (`watersmeet/engine/layout.py`), slot by slot, in whole words of 8 bytes:
+What the engine lays out (`watersmeet/engine/program/layout.py`), slot by slot, in whole words of 8 bytes:
 
     window   timestamp 8 | join keys 8 each | a link of 4 for each index      buckets: 4 for each index     payload of the row, in Arrow
     state    a reference of 4 for each member | join keys 8 each | a link of 4 for each index                buckets: 4 for each index

@@ -20,12 +20,12 @@ import pyarrow as pa
 
 from watersmeet.data import timestamps
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.release import NEVER, Clock, take_below
+from watersmeet.engine.rows.release import NEVER, Clock, take_below
 from watersmeet.model.query import RESULT_TS
 from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
 from watersmeet.spark.packing import route_hash_check
-from watersmeet.spark.park import Park
+from watersmeet.spark.shared_memory import Park
 from watersmeet.spark.spec import EFFECTIVE, LATE_COLUMNS, METRICS, CellSpec
 from watersmeet.spark.waiting import check_waiting
 

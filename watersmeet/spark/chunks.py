@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine.release import NEVER
+from watersmeet.engine.rows.release import NEVER
 from watersmeet.errors import StateError
 from watersmeet.spark.blob import decode_table, encode_table
 

@@ -1,7 +1,7 @@
 """A daemon of Python workers that has loaded everything before it forks: spark.python.daemon.module=watersmeet.spark.daemon.
 
 Each worker then starts with Arrow, the compiled kernel and this package in memory, shared with the others, and talks to Spark without
-delays (prompt.py).
+delays (sockets.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from watersmeet.errors import WatersmeetError
-from watersmeet.spark.prompt import prompt
+from watersmeet.spark.sockets import prompt
 
 
 def prefer_installed() -> None:
@@ -58,7 +58,7 @@ def warm() -> None:
     from watersmeet.model.query import Declaration, Output, Query, Source
     from watersmeet.model.types import BIGINT, TIMESTAMP, Field, Schema
     from watersmeet.model.window import Window
-    from watersmeet.spark import blocks, hot, packing, processor  # noqa: F401
+    from watersmeet.spark import blocks, packing, processor  # noqa: F401
 
     schema = Schema((Field("a", BIGINT), Field("ts", TIMESTAMP)))
     query = Query(

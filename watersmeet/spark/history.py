@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from watersmeet.errors import DataError
 from watersmeet.model.query import Declaration, Location
+from watersmeet.spark.check_paths import check_source
 from watersmeet.spark.columns import spark_schema
-from watersmeet.spark.places import check_source
-from watersmeet.spark.plain import plain_error
+from watersmeet.spark.plain_errors import plain_error
 from watersmeet.spark.run import BOUNDED, DEFAULTS, LINES, from_lines
 
 

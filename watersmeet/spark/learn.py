@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from watersmeet.data import arrow_schema, as_table
-from watersmeet.engine.observe import SAMPLE, observe
+from watersmeet.engine.estimate import SAMPLE, observe
 from watersmeet.errors import DataError, QueryError
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, Side, bind

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.engine.intake import Intake
-from watersmeet.engine.values import encode, mix_into
+from watersmeet.engine.rows.intake import Intake
+from watersmeet.engine.rows.values import encode, mix_into
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.types import Type
 from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, Parcel, encode_table

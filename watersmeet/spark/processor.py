@@ -45,7 +45,7 @@ class CellProcessor(StatefulProcessor):
         self.chunks = handle.getMapState("chunks", _struct(number=LongType()), _struct(rows=BinaryType()))
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
-        from watersmeet.spark import hot
+        from watersmeet.spark import warm_cells as hot
         from watersmeet.spark.blocks import blocks
 
         number = self._cell_number(int(key[0]))

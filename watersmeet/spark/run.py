@@ -23,12 +23,12 @@ from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Declaration, Location, Query
 from watersmeet.model.statistics import Statistics
-from watersmeet.spark import places
+from watersmeet.spark import check_paths as places
 from watersmeet.spark.columns import spark_schema
 from watersmeet.spark.control import flush
 from watersmeet.spark.interrupt import Interrupt, deferred_interrupt
 from watersmeet.spark.listener import metrics_of
-from watersmeet.spark.plain import plain_error
+from watersmeet.spark.plain_errors import plain_error
 from watersmeet.spark.session import session
 from watersmeet.spark.stream import stream
 from watersmeet.spark.trigger import Trigger

@@ -12,7 +12,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
-from watersmeet.spark.hush import hushed
+from watersmeet.spark.stderr_filter import hushed
 
 # Arrow in the JVM looks at every single value whether it lies within its buffer; Spark only reads values that are there.
 _UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"

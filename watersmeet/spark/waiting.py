@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from watersmeet.engine.release import NEVER, Clock
+from watersmeet.engine.rows.release import NEVER, Clock
 from watersmeet.errors import DataError, QueryError
 from watersmeet.model.budget import bytes_text, parse_bytes
 from watersmeet.model.durations import duration

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from watersmeet.data.plain import plain_table
+from watersmeet.data.plain_rows import plain_table
 from watersmeet.model.bind import BoundQuery, BoundSource, Side, bind
 from watersmeet.model.conditions import Conditions
 from watersmeet.model.evaluate import DAY_US

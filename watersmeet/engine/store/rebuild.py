@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, compiled, inlined, prefetch
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, compiled, inlined, prefetch
+from watersmeet.engine.program.layout import (
     BUCKETS,
     DEAD,
     EXPIRIES,
@@ -23,7 +23,7 @@ from watersmeet.engine.layout import (
     STATE,
     STRIDE,
 )  # fmt: skip
-from watersmeet.engine.stores import bucket_of, entry_alive, link, mix, record, stamp
+from watersmeet.engine.store.window import bucket_of, entry_alive, link, mix, record, stamp
 
 NEAR = 16  # tuples ahead whose buckets are asked for
 

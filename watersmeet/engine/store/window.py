@@ -5,9 +5,9 @@ Notation: `s` a store, `x` an index, `id` a tuple's local id, `slot = id & MASK`
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, inlined
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, inlined
+from watersmeet.engine.program.layout import (
     BACK,
     BUCKETS,
     CAP,
@@ -54,7 +54,7 @@ from watersmeet.engine.layout import (
     TIMES_AT,
     WINDOW,
 )  # fmt: skip
-from watersmeet.engine.ordered import tree_delete, tree_insert
+from watersmeet.engine.store.ordered import tree_delete, tree_insert
 
 
 @inlined

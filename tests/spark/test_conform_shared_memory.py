@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from tests.spark.local_cells import LocalCells
-from watersmeet.spark import park
+from watersmeet.spark import shared_memory as park
 from watersmeet.spark.cell import Cell
-from watersmeet.spark.park import Park
+from watersmeet.spark.shared_memory import Park
 from watersmeet.testing import random_case, same_rows
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from watersmeet.data import arrow_schema, as_table, check_timestamps, read_declared, schema_of, timestamps
-from watersmeet.engine.release import NEVER, Release, Released
+from watersmeet.engine.rows.release import NEVER, Release, Released
 from watersmeet.errors import DataError, nearest_name
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.query import Query

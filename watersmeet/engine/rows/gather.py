@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import arrow_type, flat
-from watersmeet.engine.payload import Payload
-from watersmeet.engine.vector import truths, vector
+from watersmeet.engine.rows.payload import Payload
+from watersmeet.engine.rows.vector import truths, vector
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr, type_of, walk
 from watersmeet.model.query import RESULT_TS

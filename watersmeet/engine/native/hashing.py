@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from watersmeet.engine.compiled import inlined
+from watersmeet.engine.native.mark import inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
 

@@ -1,4 +1,4 @@
-"""Hot cells: where a task finds its cell as the batch before left it: in shared memory (park.py), else in this worker.
+"""Hot cells: where a task finds its cell as the batch before left it: in shared memory (shared_memory.py), else in this worker.
 
 A cell is found again by query and number; whether it is equal to the stored state the cell itself checks. A query that is gone
 leaves its cells behind; they are dropped when another query's come.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from watersmeet.spark.cell import Cell
-from watersmeet.spark.park import Park
+from watersmeet.spark.shared_memory import Park
 from watersmeet.spark.spec import CellSpec
 
 _cells: dict[tuple[str, int], Cell] = {}

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watersmeet.data import arrow_type
-from watersmeet.engine.values import encode
+from watersmeet.engine.rows.values import encode
 from watersmeet.errors import DataError
 from watersmeet.model.expr import (
     And,

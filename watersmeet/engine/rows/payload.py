@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watersmeet.engine.compiled import Table, Words, compiled, prefetch_at, put_word, word_at
+from watersmeet.engine.native.mark import Table, Words, compiled, prefetch_at, put_word, word_at
 
 SMALL = 1 << 16  # pieces below this many rows are merged
 BITS = 16  # the search for a row's piece begins with the one that its number without so many bits names

@@ -1,6 +1,6 @@
 """What compiled functions are written with: their types, and how they are marked.
 
-`compiled` functions can be called from Python: they are machine code, kept on disk (native.py). `inlined` ones become part of those
+`compiled` functions can be called from Python: they are machine code, kept on disk (load.py). `inlined` ones become part of those
 that call them. numba makes the code, in a process of its own (build.py), and takes the types from the annotations: `Words`, `Halves`,
 `Bytes`, `Table`, int and bool.
 """
@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from watersmeet.engine.native import Arrays, Native
+from watersmeet.engine.native.load import Arrays, Native
 
 F = TypeVar("F", bound=Callable[..., Any])
 

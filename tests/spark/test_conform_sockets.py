@@ -1,4 +1,4 @@
-"""Sockets between Spark and a worker that hold nothing back (watersmeet/spark/prompt.py)."""
+"""Sockets between Spark and a worker that hold nothing back (watersmeet/spark/sockets.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from watersmeet.spark.prompt import prompt
+from watersmeet.spark.sockets import prompt
 
 ROUNDS = 20
 HELD_BACK_SECONDS = 0.04  # how long Linux waits before it acknowledges

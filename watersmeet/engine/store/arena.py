@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from watersmeet.engine import layout as L
-from watersmeet.engine.relink import rehash, relink, sweep
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.store.rebuild import rehash, relink, sweep
 from watersmeet.errors import DataError
 from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
 from watersmeet.model.window import Window
@@ -46,7 +46,7 @@ class Pipelines:
 
 
 class State:
-    """The arrays of a running program. `m`, `h`: the arena; `S`, `I`: tables of stores and indexes (layout.py)."""
+    """The arrays of a running program. `m`, `h`: the arena; `S`, `I`: tables of stores and indexes (program/layout.py)."""
 
     def __init__(self, program: Program, old: State | None = None, allocate: Allocate | None = None) -> None:
         """A state for a program: empty, or with the windows of `old` and those of its inner states that serve again.
@@ -135,7 +135,7 @@ class State:
 
     @property
     def groups(self) -> bool:
-        """Whether rows may go through their pipelines together (group.py)."""
+        """Whether rows may go through their pipelines together (kernel/group.py)."""
         ops = self.pipelines.ops
         return bool(
             (self.S[: self.leaves, L.KIND] == L.RING).all()

@@ -1,16 +1,18 @@
 """The kernel: takes rows of all streams in global order, keeps windows and states, and runs pipelines.
 
-It interprets a Program of integer arrays (layout.py); a new query or plan is new arrays, never a new compilation. Input: for each
+It interprets a Program of integer arrays (program/layout.py); a new query or plan is new arrays, never a new compilation. Input: for each
 stream rows sorted in its order; the kernel merges them by (timestamp, position in FROM). It returns when the input up to `until` is
 used up, when the output buffer is full, or when a store must grow, and goes on from there when it is called again.
 """
 
 from __future__ import annotations
 
-from watersmeet.engine.ahead import look_ahead
-from watersmeet.engine.compiled import Bytes, Halves, Table, Words, compiled, inlined
-from watersmeet.engine.group import enter_all, note_peak, pass_by, settle, take
-from watersmeet.engine.layout import (
+from watersmeet.engine.kernel.depth_first import begin, pursue
+from watersmeet.engine.kernel.group import enter_all, note_peak, pass_by, settle, take
+from watersmeet.engine.kernel.group_probe import LACKS, TOO_MUCH, go_together, write_all
+from watersmeet.engine.kernel.prefetch import look_ahead
+from watersmeet.engine.native.mark import Bytes, Halves, Table, Words, compiled, inlined
+from watersmeet.engine.program.layout import (
     AHEAD,
     ALIVE_IN,
     ALONE,
@@ -62,8 +64,7 @@ from watersmeet.engine.layout import (
     WINDOW,
     WRITING,
 )  # fmt: skip
-from watersmeet.engine.pursue import begin, pursue
-from watersmeet.engine.stores import (
+from watersmeet.engine.store.window import (
     drop_oldest,
     drop_slot,
     find_partition,
@@ -74,7 +75,6 @@ from watersmeet.engine.stores import (
     room,
     stamp,
 )  # fmt: skip
-from watersmeet.engine.together import LACKS, TOO_MUCH, go_together, write_all
 
 
 @inlined

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watersmeet.data import flat, timestamps
-from watersmeet.engine.layout import DEAD
-from watersmeet.engine.values import encode, mix_into, sortable
-from watersmeet.engine.vector import can_fail, truths, vector
+from watersmeet.engine.program.layout import DEAD
+from watersmeet.engine.rows.values import encode, mix_into, sortable
+from watersmeet.engine.rows.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
 

@@ -9,9 +9,9 @@ and go on later: a tuple with a million matches never needs a million rows of me
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, inlined
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, inlined
+from watersmeet.engine.program.layout import (
     ALONE,
     BUCKETS,
     CHECK_FROM,
@@ -71,8 +71,8 @@ from watersmeet.engine.layout import (
     WANTED,
     WINDOW,
 )  # fmt: skip
-from watersmeet.engine.ordered import first_from, successor, tree_key
-from watersmeet.engine.stores import entry_alive, mix, record, room, stamp, store_entry
+from watersmeet.engine.store.ordered import first_from, successor, tree_key
+from watersmeet.engine.store.window import entry_alive, mix, record, room, stamp, store_entry
 
 
 @inlined

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from watersmeet.engine.layout import MAX_KEYS
+from watersmeet.engine.program.layout import MAX_KEYS
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery, Comparison, Side
 from watersmeet.model.expr import Compare, Expr, type_of

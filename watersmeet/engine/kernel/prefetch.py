@@ -18,9 +18,9 @@ that has left meanwhile: all it finds there is a place in the arena, and the wor
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, inlined, prefetch
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, inlined, prefetch
+from watersmeet.engine.program.layout import (
     BUCKETS,
     CODE,
     COL0,
@@ -55,7 +55,7 @@ from watersmeet.engine.layout import (
     STRIDE,
     TARGET,
 )  # fmt: skip
-from watersmeet.engine.stores import record, stamp
+from watersmeet.engine.store.window import record, stamp
 
 
 @inlined

@@ -6,9 +6,9 @@ Equal keys are ordered by slot. A range is read by `first_from` and then `succes
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, inlined
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import BACK, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, inlined
+from watersmeet.engine.program.layout import BACK, KEY0, LINK, OF_STORE, PARENT, ROOT, ROWS_AT, STRIDE
 
 
 @inlined

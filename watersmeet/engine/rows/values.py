@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watersmeet.engine.compiled import Bytes, Halves, Words, compiled
-from watersmeet.engine.hashing import plus, scatter
+from watersmeet.engine.native.hashing import plus, scatter
+from watersmeet.engine.native.mark import Bytes, Halves, Words, compiled
 from watersmeet.model.types import Type
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]

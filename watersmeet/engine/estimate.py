@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine.intake import Intake, Rows
+from watersmeet.engine.rows.intake import Intake, Rows
 from watersmeet.model.bind import BoundQuery, Comparison
 from watersmeet.model.expr import Column, Expr
 from watersmeet.model.graph import JoinGraph

@@ -1,6 +1,6 @@
-"""Build: numba makes machine code of functions and puts it where native.py finds it.
+"""Build: numba makes machine code of functions and puts it where load.py finds it.
 
-    python -m watersmeet.engine.build FOLDER kernel.run ...
+    python -m watersmeet.engine.native.build FOLDER kernel.run.run ...
 
 runs in a process of its own. Types come from the annotations, so that each function is compiled once: left to itself numba also compiles
 it for what it first takes an argument for (a constant, an int32), and a quarter of the time went into that.
@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from watersmeet.engine import compiled
+from watersmeet.engine.native import mark as compiled
 
 # No reference counting (`_nrt`): the arrays belong to the caller, and counting them costs ten times what the kernel does.
 _OPTIONS: dict[str, Any] = {
@@ -88,7 +88,7 @@ def _put_word(typing: Any, address: Any, value: Any) -> Any:
 
 
 def _entry(name: str, result: Any) -> bytes:
-    """The code of a function `name(words, made)`, which native.py calls: it takes the arguments of a compiled function out of a row of
+    """The code of a function `name(words, made)`, which load.py calls: it takes the arguments of a compiled function out of a row of
     words, calls that, and puts down two words, its result and its status."""
     word, pointer = ir.IntType(64), ir.IntType(64).as_pointer()
     convention = result.target_context.call_conv.get_function_type(result.fndesc.restype, result.fndesc.argtypes)
@@ -115,7 +115,7 @@ def _entry(name: str, result: Any) -> bytes:
 
 def put(folder: Path, name: str) -> None:
     """Compile a function and keep its code."""
-    module, _, function = name.partition(".")
+    module, _, function = name.rpartition(".")
     made = getattr(import_module(f"watersmeet.engine.{module}"), function)
     signature = _signature(made.py_func)
     if signature not in made.overloads:

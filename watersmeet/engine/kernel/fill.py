@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Halves, Table, Words, compiled
-from watersmeet.engine.layout import DEAD, DONE, FILL_NEXT, NEXT, PHASE, PICK, RUNNING
-from watersmeet.engine.pursue import begin, pursue
-from watersmeet.engine.stores import stamp
+from watersmeet.engine.kernel.depth_first import begin, pursue
+from watersmeet.engine.native.mark import Halves, Table, Words, compiled
+from watersmeet.engine.program.layout import DEAD, DONE, FILL_NEXT, NEXT, PHASE, PICK, RUNNING
+from watersmeet.engine.store.window import stamp
 
 
 @compiled

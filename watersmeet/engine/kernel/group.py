@@ -2,7 +2,7 @@
 
     rows           r1 s1 t1 r2 t2 ...      each gets its id, and a note of what every window holds when it comes
 
-Here rows are chosen, enter their windows and indexes, and leave word of what each of them may meet; together.py then runs their pipelines.
+Here rows are chosen, enter their windows and indexes, and leave word of what each of them may meet; group_probe.py runs their pipelines.
 The rows behind a row have entered their windows before it probes, but ids of a RING count up, so it tells them by its note, and those
 that had left before it came by their timestamps.
 
@@ -10,14 +10,14 @@ While a group is under way, the floors of windows stay where they were before it
 still meet, although it is gone for the last one. `pass_by` moves them for a row that goes on by itself, `settle` for the last one.
 
 This is for windows that are first-in-first-out, with one key to a probe and nothing else to check (`State.groups`). A group that finds
-more than its lists hold goes on one by one (pursue.py), by the same notes.
+more than its lists hold goes on one by one (kernel/depth_first.py), by the same notes.
 """
 
 from __future__ import annotations
 
-from watersmeet.engine.compiled import Bytes, Halves, Table, Words, compiled, inlined, prefetch
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Bytes, Halves, Table, Words, compiled, inlined, prefetch
+from watersmeet.engine.program.layout import (
     ALIVE_IN,
     ALONE,
     AT,
@@ -73,7 +73,7 @@ from watersmeet.engine.layout import (
     WALK_PLACE,
     WINDOW,
 )  # fmt: skip
-from watersmeet.engine.stores import record, stamp
+from watersmeet.engine.store.window import record, stamp
 
 
 @inlined

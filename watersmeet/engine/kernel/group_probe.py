@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from watersmeet.engine.compiled import Halves, Table, Words, inlined, prefetch
-from watersmeet.engine.group import link_all
-from watersmeet.engine.hashing import scatter
-from watersmeet.engine.layout import (
+from watersmeet.engine.kernel.group import link_all
+from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.mark import Halves, Table, Words, inlined, prefetch
+from watersmeet.engine.program.layout import (
     BLOCK,
     BUCKETS,
     CAP,

@@ -31,12 +31,15 @@ import llvmlite.binding as llvm
 
 from watersmeet.errors import WatersmeetError
 
-# What is made at once, by a process each: names of functions in this folder.
+# What is made at once, by a process each: names of functions in the engine.
 PARTS: Final[tuple[tuple[str, ...], ...]] = (
-    ("kernel.run",),
-    ("fill.fill", "relink.relink", "relink.sweep", "relink.rehash", "payload._by_piece", "payload._take_words",
-     "values._hash_strings", "values.mix_into"),
+    ("kernel.run.run",),
+    ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.rebuild.rehash", "rows.payload._by_piece",
+     "rows.payload._take_words", "rows.values._hash_strings", "rows.values.mix_into"),
 )  # fmt: skip
+# The files that compiled code is made from; a change in another file compiles nothing again.
+SOURCES: Final = ("native/*.py", "kernel/*.py", "store/*.py", "program/layout.py", "rows/payload.py", "rows/values.py")
+_ENGINE: Final = Path(__file__).parent.parent
 _RETURNS: Final[dict[str, Callable[[int], Any]]] = {"int64": int, "int32": int, "bool": bool, "none": lambda _: None}
 _FINE: Final = (0, -2)  # what compiled functions return beside their result: all well, and None
 
@@ -54,7 +57,7 @@ def _fingerprint() -> str:
     digest = hashlib.sha256(
         f"{version('numba')} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode()
     )
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(path for pattern in SOURCES for path in _ENGINE.glob(pattern)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -117,7 +120,7 @@ def build(name: str) -> None:
         makers: list[subprocess.Popen[str]] = []
         try:
             for part in parts:
-                command = [sys.executable, "-P", "-m", "watersmeet.engine.build", str(FOLDER), *part]
+                command = [sys.executable, "-P", "-m", "watersmeet.engine.native.build", str(FOLDER), *part]
                 makers.append(
                     subprocess.Popen(
                         command, env={**os.environ, "PYTHONPATH": path}, text=True,
@@ -187,7 +190,7 @@ class Native:
         return made
 
     def _load(self) -> None:
-        name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+        name = f"{self.__module__.removeprefix('watersmeet.engine.')}.{self.__name__}"
         if not path_of(name).exists():
             build(name)
         line, _, code = path_of(name).read_bytes().partition(b"\n")
