@@ -69,7 +69,7 @@ def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Done:
     for _ in engine.feed(given):
         pass
     took = time.thread_time() - began
-    engine.state.sweep_states()
+    engine.arena.sweep_states()
     now: dict[str, Any] = engine.metrics()
     probes, matches, inserts, expiries, results = (int(now[n] - before[n]) for n in COUNTED)
     return Done(at, probes, matches, inserts, expiries, results, int(now["state_tuples"]), took)

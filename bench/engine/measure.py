@@ -61,7 +61,7 @@ def engine(workload: Workload, plan: Plan, gather: bool = False, filled: bool = 
     took = time.thread_time() - began
     found = made.found if isinstance(made, RowIds) else results
     timed = sum(t.num_rows for t in rest.values())
-    return Run(found, took, timed, made.state.tuples, made.state.bytes)
+    return Run(found, took, timed, made.arena.tuples, made.arena.bytes)
 
 
 def by_hand(workload: Workload, bits: int | None) -> Run:

@@ -35,7 +35,7 @@ def test_counters_add_up(first: int) -> None:
             assert store.inserts - store.expiries == store.tuples, f"{case}\n{store}"
         assert metrics["inserts"] == sum(store.inserts for store in run.engine.stores())
         assert metrics["state_tuples"] == sum(store.tuples for store in run.engine.stores())
-        assert metrics["state_bytes"] == sum(store.bytes for store in run.engine.stores()) == run.engine.state.m.nbytes
+        assert metrics["state_bytes"] == sum(store.bytes for store in run.engine.stores()) == run.engine.arena.m.nbytes
 
 
 def test_counters_of_an_mjoin_run_from_step_to_step() -> None:
@@ -78,7 +78,7 @@ def test_counters_of_inner_states_count_entries() -> None:
         "R": (2, 2), "S": (2, 2), "T": (2, 2), "(R S)": (4, 4),
     }  # fmt: skip
     assert run.engine.metrics()["peak_state_tuples"] == 10
-    assert run.engine.state.S[3, L.NEXT] == 4
+    assert run.engine.arena.S[3, L.NEXT] == 4
 
 
 def test_counters_of_the_peak_see_every_tuple() -> None:

@@ -33,7 +33,7 @@ def cases(first: int, last: int) -> Iterator[Case]:
     """Random cases whose plan is for groups."""
     for seed in range(first, last):
         case = random_case(seed, rows=120, results=150)
-        if Run.of(case.query, case.streams, case.plan).engine.state.groups:
+        if Run.of(case.query, case.streams, case.plan).engine.arena.groups:
             yield case
 
 
@@ -57,7 +57,7 @@ def cases(first: int, last: int) -> Iterator[Case]:
 )
 def test_groups_are_for_plans_over_rings_with_one_key_to_a_probe(text: str, plan: str, groups: bool) -> None:
     run = Run.of(text, STREAMS, plan)
-    assert run.engine.state.groups is groups
+    assert run.engine.arena.groups is groups
     assert same_rows(run.rows(), wm.oracle(text, STREAMS)) is None
 
 

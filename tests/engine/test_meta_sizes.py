@@ -15,7 +15,7 @@ from watersmeet.engine import executor
 from watersmeet.engine.rows import payload
 from watersmeet.engine.rows.payload import Payload
 from watersmeet.engine.store import arena as state
-from watersmeet.engine.store.arena import State
+from watersmeet.engine.store.arena import Arena
 from watersmeet.testing import Case, random_case
 
 CHOICES: dict[str, tuple[Any, tuple[int, ...]]] = {
@@ -46,9 +46,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, counting)
 
-    count(State, "grow")
-    count(State, "free_dead")
-    count(State, "_shift_members", lambda _, leaf, by: by > 0)
+    count(Arena, "grow")
+    count(Arena, "free_dead")
+    count(Arena, "_shift_members", lambda _, leaf, by: by > 0)
     count(executor.Engine, "_results")
     count(executor.Engine, "_run")
     count(Payload, "keep")

@@ -13,7 +13,7 @@ from tests.engine.running import Run, stream
 from watersmeet.engine import executor
 from watersmeet.engine.executor import Engine
 from watersmeet.engine.program import layout as L
-from watersmeet.engine.store.arena import State
+from watersmeet.engine.store.arena import Arena
 from watersmeet.testing import same_rows
 
 CHAIN = "R.a = S.a AND S.b = T.b AND T.c = U.c"
@@ -50,14 +50,14 @@ def rows(where: str, n: int, domain: int, seed: int, hot: float = 0.0) -> dict[s
 
 def alone(query: str, tables: dict[str, pa.Table], plan: str) -> Run:
     run = Run.of(query, tables, plan)
-    assert run.engine.state.groups
+    assert run.engine.arena.groups
     run.engine.control[L.MANY] = 0
     return run
 
 
 def comparable(run: Run) -> tuple[Any, ...]:
     """What must not depend on groups: counters, and what states hold once dead entries are swept."""
-    run.engine.state.sweep_states()
+    run.engine.arena.sweep_states()
     stores = [(s.name, s.tuples, s.inserts, s.expiries) for s in run.engine.stores()]
     return run.engine.operators(), stores, run.engine.metrics()["results"]
 
@@ -96,7 +96,7 @@ def test_meta_trees_peak_after_every_row(where: str, plan: str) -> None:
     run, other = Run.of(query, tables, plan), alone(query, tables, plan)
     run.rows(), other.rows()
     peak = other.engine.metrics()["peak_state_tuples"]
-    assert (run.engine.state.S[4:, L.EXPIRIES] == 0).all() and peak > run.engine.metrics()["state_tuples"]
+    assert (run.engine.arena.S[4:, L.EXPIRIES] == 0).all() and peak > run.engine.metrics()["state_tuples"]
     assert run.engine.metrics()["peak_state_tuples"] == peak
 
 
@@ -124,15 +124,15 @@ def test_meta_trees_go_on_one_by_one_where_too_much_is_found(
 def test_meta_trees_wait_for_room_in_a_state(where: str, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """States are swept and grow while a group is under way, and while its rows go on one by one."""
     phases: list[int] = []
-    grow = State.grow
+    grow = Arena.grow
     running: list[Engine] = []
 
-    def growing(state: State, s: int) -> None:
+    def growing(state: Arena, s: int) -> None:
         if running and s >= state.leaves and running[0].control[L.TAKEN]:
             phases.append(int(running[0].control[L.PHASE]))
         grow(state, s)
 
-    monkeypatch.setattr(State, "grow", growing)
+    monkeypatch.setattr(Arena, "grow", growing)
     query, tables = text(where, "RANGE 2000 MICROSECONDS"), rows(where, 8_000, 500, 6)
     other = alone(query, tables, plan)
     expected = other.rows()

@@ -52,9 +52,9 @@ def test_oracle_partitions_by_the_thousand() -> None:
     made = run.rows()
     last = {int(value): i for i, value in enumerate(p)}
     assert dict(zip(made.column("p").to_pylist(), made.column("r").to_pylist(), strict=True)) == last
-    assert run.engine.state.S[0, L.PART_USED] == len(last)
-    assert run.engine.state.S[0, L.PART_MASK] + 1 >= 2 * len(last)
-    assert run.engine.state.live(0) == len(last)
+    assert run.engine.arena.S[0, L.PART_USED] == len(last)
+    assert run.engine.arena.S[0, L.PART_MASK] + 1 >= 2 * len(last)
+    assert run.engine.arena.live(0) == len(last)
 
 
 @pytest.mark.parametrize("select", ["R.id AS r, S.id AS s", "S.id AS s"])

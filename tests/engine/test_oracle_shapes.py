@@ -73,7 +73,7 @@ def test_oracle_static_tables_also_as_a_node_of_tables_alone(plan: str, emit: st
     assert agrees(f"{text} EMIT {emit}", tables, plan).num_rows > 20
     run = Run.of(text, tables, plan)
     tables_only = [s for s, store in enumerate(run.engine.program.stores) if store.name in ("(A B)", "(B A)")]
-    assert [run.engine.state.S[s, L.NEXT] for s in tables_only] == [6] * len(tables_only)  # there before the first row
+    assert [run.engine.arena.S[s, L.NEXT] for s in tables_only] == [6] * len(tables_only)  # there before the first row
 
 
 def test_oracle_empty_tables_and_streams() -> None:

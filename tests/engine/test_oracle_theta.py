@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.running import Run, agrees, run_switching, stream
-from watersmeet.engine.store import arena as state_module
+from watersmeet.engine.store import arena as arena_module
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 from watersmeet.testing import same_rows
@@ -45,7 +45,7 @@ def ordered_indexes(text: str, tables: dict[str, pa.Table], plan: str) -> Iterat
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_oracle_comparison_on_every_kind_of_window(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "SMALLEST", 2)  # rings wrap, stores grow
+    monkeypatch.setattr(arena_module, "SMALLEST", 2)  # rings wrap, stores grow
     tables = streams(1, "R", "S")
     for (left, right), emit in product(zip(WINDOWS, WINDOWS[1:] + WINDOWS[:1], strict=True), ("ISTREAM", "DSTREAM")):
         text = f"SELECT R.id AS r, S.id AS s FROM R {left}, S {right} WHERE {condition} EMIT {emit}"
@@ -58,7 +58,7 @@ def test_oracle_comparison_on_every_kind_of_window(condition: str, monkeypatch: 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_oracle_comparison_with_an_inner_state(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The state of (R S) is searched by order; its dead entries are passed over."""
-    monkeypatch.setattr(state_module, "SMALLEST", 2)
+    monkeypatch.setattr(arena_module, "SMALLEST", 2)
     tables = streams(2, "R", "S", "T", n=60)
     text = f"""SELECT R.id AS r, S.id AS s, T.id AS t FROM R {window}, S [RANGE 20 MICROSECONDS], T {window}
         WHERE R.p = S.p AND T.x > R.x AND T.x <= S.y AND T.y < R.y"""
@@ -86,7 +86,7 @@ def test_oracle_comparison_at_the_ends_of_int64() -> None:
 
 
 def test_switch_between_plans_that_search_by_order_and_plans_that_scan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "SMALLEST", 2)
+    monkeypatch.setattr(arena_module, "SMALLEST", 2)
     tables = streams(4, "R", "S", "T", n=60)
     query = parse(
         f"""SELECT R.id AS r, S.id AS s, T.id AS t FROM R {WINDOWS[0]}, S {WINDOWS[2]}, T {WINDOWS[1]}

@@ -24,7 +24,7 @@ class Tree:
     def __init__(self, slots: int = SLOTS) -> None:
         tables = {"R": stream([1], x=[1]), "S": stream(np.arange(slots), y=np.zeros(slots, np.int64))}
         run = Run.of("SELECT R.x FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.x < S.y", tables, "(R S)")
-        state = run.engine.state
+        state = run.engine.arena
         while state.S[1, L.CAP] < slots:
             state.S[1, L.NEXT] = state.S[1, L.CAP]
             state.grow(1)

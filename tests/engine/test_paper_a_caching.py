@@ -59,7 +59,7 @@ class Example:
 
     def state(self) -> list[tuple[int, ...]]:
         """The inner node's entries: (R2.A, R2.B, R3.B)."""
-        state = self.engine.state
+        state = self.engine.arena
         members = state.records(3).view(np.int32)[: state.S[3, L.NEXT], :2]
         r2, r3 = state.records(1), state.records(2)
         return sorted((int(r2[a, 0]), int(r2[a, 1]), int(r3[b, 0])) for a, b in members)

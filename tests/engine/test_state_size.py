@@ -12,15 +12,15 @@ import watersmeet as wm
 from bench.engine.workload import common
 from tests.engine.running import Run, stream
 from watersmeet.engine.program import layout as L
-from watersmeet.engine.store import arena as state_module
-from watersmeet.engine.store.arena import State
+from watersmeet.engine.store import arena as arena_module
+from watersmeet.engine.store.arena import Arena
 from watersmeet.model.plan import Plan
 from watersmeet.testing import same_rows
 
 US_PER_TUPLE = 6_000 / 7  # of all three streams
 
 
-def stored(state: State, s: int) -> int:
+def stored(state: Arena, s: int) -> int:
     """Live tuples of a window or entries of a state; dead entries that are not swept yet do not count."""
     row = state.S[s]
     if row[L.KIND] != L.STATE:
@@ -30,7 +30,7 @@ def stored(state: State, s: int) -> int:
     return int((ids >= state.S[leaves, L.FLOOR]).all(axis=1).sum())
 
 
-def allowed(state: State) -> int:
+def allowed(state: Arena) -> int:
     tuples = [stored(state, s) for s in range(len(state.S))]
     indexes = state.S[:, L.INDEX_TO] - state.S[:, L.INDEX_FROM]
     return int(sum(n * (48 + 24 * k) for n, k in zip(tuples, indexes, strict=True)))
@@ -45,18 +45,18 @@ def test_state_takes_at_most_48_bytes_a_tuple_and_24_an_index_entry(
     work = common(max(tuples // 2, 5_000), domain=max(window_us // 5_000, 2))
     text = work.text.replace(f"RANGE {work.window_us} ", f"RANGE {window_us} ")
     ratios: list[float] = []
-    grow = State.grow
+    grow = Arena.grow
 
-    def look(state: State) -> None:
+    def look(state: Arena) -> None:
         if sum(state.live(s) for s in range(state.leaves)) > 0.8 * tuples:
             ratios.append(state.bytes / allowed(state))
 
-    def growing(state: State, s: int) -> None:
+    def growing(state: Arena, s: int) -> None:
         grow(state, s)
         look(state)
 
-    monkeypatch.setattr(State, "grow", growing)
-    run = Run.of(text, work.tables(), plan, lambda engine: look(engine.state), every=997)
+    monkeypatch.setattr(Arena, "grow", growing)
+    run = Run.of(text, work.tables(), plan, lambda engine: look(engine.arena), every=997)
     results = sum(table.num_rows for table in run.steps())
     assert results > 1_000
     assert len(ratios) > 10
@@ -65,16 +65,16 @@ def test_state_takes_at_most_48_bytes_a_tuple_and_24_an_index_entry(
 
 def test_state_grows_by_doubling_only_as_often_as_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
     work, calls = common(20_000), []
-    grow = State.grow
+    grow = Arena.grow
 
-    def growing(state: State, s: int) -> None:
+    def growing(state: Arena, s: int) -> None:
         calls.append(s)
         grow(state, s)
 
-    monkeypatch.setattr(State, "grow", growing)
+    monkeypatch.setattr(Arena, "grow", growing)
     run = Run.of(work.text, work.tables(), "(R S T) orders {T: S R}")
     list(run.steps())
-    doublings: Any = np.log2(run.engine.state.S[:, L.CAP]) - log2(state_module.SMALLEST)
+    doublings: Any = np.log2(run.engine.arena.S[:, L.CAP]) - log2(arena_module.SMALLEST)
     assert [calls.count(s) for s in range(3)] == doublings.tolist()
 
 
@@ -88,7 +88,7 @@ def test_state_full_of_dead_entries_is_swept_instead_of_grown() -> None:
     list(run.steps())
     inner = run.engine.stores()[3]
     assert inner.inserts > 20_000 and inner.expiries > 10_000
-    assert run.engine.state.S[3, L.CAP] <= 4 * 512
+    assert run.engine.arena.S[3, L.CAP] <= 4 * 512
 
 
 @pytest.mark.parametrize("window", ["ROWS 256", "ROWS 1000", "RANGE 3 SECONDS"])
@@ -98,9 +98,9 @@ def test_state_of_an_inner_node_never_takes_more_than_twice_what_is_alive_in_it(
     work = common(20_000)
     text = work.text.replace(f"RANGE {work.window_us} MICROSECONDS", window)
     tables = {name: t.set_column(0, t.column_names[0], [np.arange(len(t)) % 128]) for name, t in work.tables().items()}
-    alive, grow = [state_module.SMALLEST // 2], State.grow
+    alive, grow = [arena_module.SMALLEST // 2], Arena.grow
 
-    def growing(state: State, s: int) -> None:
+    def growing(state: Arena, s: int) -> None:
         before = int(state.S[s, L.CAP])
         grow(state, s)
         if state.S[s, L.KIND] == L.STATE:
@@ -108,10 +108,10 @@ def test_state_of_an_inner_node_never_takes_more_than_twice_what_is_alive_in_it(
             assert state.S[s, L.CAP] in (before, before + before // 2)
             assert state.S[s, L.CAP] == before or state.S[s, L.CAP] <= 2 * alive[-1]
 
-    monkeypatch.setattr(State, "grow", growing)
+    monkeypatch.setattr(Arena, "grow", growing)
     run = Run.of(text, tables, "((R S) T)")
     list(run.steps())
-    state = run.engine.state
+    state = run.engine.arena
     assert run.engine.stores()[3].expiries > 5 * max(alive)
     windows = 8 * int(state.S[: state.leaves, L.WORDS].sum())  # they never shrink, so this is their peak
     entry = 8 * int(state.S[3, L.STRIDE]) + 8  # a record and at most two buckets
@@ -128,7 +128,7 @@ def test_state_that_would_outgrow_its_ids_is_refused(rows: int, plan: str, named
     tables = {name: stream(range(rows), a=[1] * rows) for name in "RST"}
     tables["T"] = tables["T"].slice(0, 0)
     run = Run.of(ONE_KEY, tables, plan)
-    run.engine.state.most = 128
+    run.engine.arena.most = 128
     with pytest.raises(wm.DataError, match=f"the {named} would hold more than 128 rows\n  make windows shorter"):
         run.rows()
 
@@ -136,7 +136,7 @@ def test_state_that_would_outgrow_its_ids_is_refused(rows: int, plan: str, named
 def test_state_that_would_outgrow_its_ids_is_refused_after_a_switch_too() -> None:
     tables = {name: stream(range(20), a=[1] * 20) for name in "RST"}
     run = Run.of(ONE_KEY, tables, "(R S T)", lambda engine: engine.switch(Plan.parse("((R S) T)")), every=59)
-    run.engine.state.most = 128
+    run.engine.arena.most = 128
     with pytest.raises(wm.DataError, match=r"the inner state \(R S\) would hold more than 128 rows"):
         run.rows()
 
@@ -146,11 +146,11 @@ def test_state_takes_ids_down_before_they_run_out(monkeypatch: pytest.MonkeyPatc
     n = 2_000
     tables = {name: stream(range(n), a=[i % 5 for i in range(n)]) for name in "RST"}
     text = ONE_KEY.replace("UNBOUNDED", "ROWS 10")
-    monkeypatch.setattr(state_module, "REBASE", 128)
+    monkeypatch.setattr(arena_module, "REBASE", 128)
     run = Run.of(text, [{name: t.slice(i, 50) for name, t in tables.items()} for i in range(0, n, 50)], "((R S) T)")
-    run.engine.state.most = 128
+    run.engine.arena.most = 128
     assert same_rows(run.rows(), wm.oracle(text, tables)) is None
     whole = Run.of(text, tables, "((R S) T)")
-    whole.engine.state.most = 128
+    whole.engine.arena.most = 128
     with pytest.raises(wm.DataError, match="window R"):
         whole.rows()

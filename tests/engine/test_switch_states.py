@@ -16,7 +16,7 @@ import watersmeet as wm
 from tests.engine.running import Run, Switcher, check, run_switching, stream
 from watersmeet.engine.executor import Engine
 from watersmeet.engine.program import layout as L
-from watersmeet.engine.store import arena as state_module
+from watersmeet.engine.store import arena as arena_module
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Query
 from watersmeet.model.window import Window
@@ -37,7 +37,7 @@ def four_streams(n: int = 60, keys: int = 12, seed: int = 1) -> dict[str, pa.Tab
 
 def contents(engine: Engine) -> dict[str, Counter[tuple[int, ...]]]:
     """Of every inner state: the row numbers of the members of its live entries."""
-    state, made = engine.state, {}
+    state, made = engine.arena, {}
     state.sweep_states()
     for s in range(state.leaves, len(state.S)):
         row = state.S[s]
@@ -60,9 +60,9 @@ def test_switch_of_pipelines_alone_keeps_windows_indexes_and_states_as_they_are(
     plans = ["(A B C D)", "(A B C D) orders {A: D C B; D: B A C}", "(A B C D) orders {B: D A C; C: D B A}"]
 
     def pause(engine: Engine) -> None:
-        before = engine.state
+        before = engine.arena
         engine.switch(Plan.parse(plans[engine.totals.plan_switches % 3]))
-        kept.append(engine.state is before)
+        kept.append(engine.arena is before)
 
     run = Run.of(ONE_KEY, tables, "(A B C D)", pause, every=3)
     difference = same_rows(run.rows(), wm.oracle(ONE_KEY, tables))
@@ -77,7 +77,7 @@ def test_switch_keeps_the_states_that_both_plans_have_and_builds_only_the_others
 
     def pause(engine: Engine) -> None:
         engine.switch(Plan.parse(plans[engine.totals.plan_switches % 4]))
-        built.append([engine.program.stores[s].name for s in engine.state.missing])
+        built.append([engine.program.stores[s].name for s in engine.arena.missing])
 
     run = Run.of(ONE_KEY, tables, "(A B (C D))", pause, every=10)
     difference = same_rows(run.rows(), wm.oracle(ONE_KEY, tables))
@@ -134,13 +134,13 @@ def partitioned(seed: int) -> Case:
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_switch_with_partitions_that_states_refer_to(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "SMALLEST", 2)
+    monkeypatch.setattr(arena_module, "SMALLEST", 2)
     dead = 0
 
     class Watching(Switcher):
         def __call__(self, engine: Engine) -> None:
             nonlocal dead
-            dead += int(engine.state.S[:, L.DEAD_COUNT].max())
+            dead += int(engine.arena.S[:, L.DEAD_COUNT].max())
             super().__call__(engine)
 
     for seed in range(first, first + 20):

@@ -18,7 +18,7 @@ from watersmeet.engine.program.compile import compile_plan
 from watersmeet.engine.rows.gather import Gather
 from watersmeet.engine.rows.intake import Intake, Rows
 from watersmeet.engine.rows.payload import Payload
-from watersmeet.engine.store.arena import Allocate, State
+from watersmeet.engine.store.arena import Allocate, Arena
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
@@ -96,7 +96,7 @@ class Engine:
         self.gather = Gather(bound, self.program.late)
         self.intakes = [self._intake(i) for i in range(len(bound.sources))]
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
-        self.state = State(self.program, allocate=allocate)
+        self.arena = Arena(self.program, allocate=allocate)
         self._scratch()
 
     def _intake(self, number: int) -> Intake:
@@ -109,7 +109,7 @@ class Engine:
         )
 
     def _scratch(self) -> None:
-        ops, leaves = len(self.state.pipelines.ops), len(self.bound.sources)
+        ops, leaves = len(self.arena.pipelines.ops), len(self.bound.sources)
         self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
         self.cursor = np.zeros(ops, np.int64)
         self.bindings = np.zeros(leaves, np.int64)
@@ -124,7 +124,7 @@ class Engine:
             entries = GROUP + max(LISTS // leaves**2, leaves**2)
             self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
             self.walk = np.zeros((L.WALK_ROWS, entries), np.int64)
-        self.control[L.MANY] = GROUP if self.state.groups else 0
+        self.control[L.MANY] = GROUP if self.arena.groups else 0
 
     @property
     def plan(self) -> Plan:
@@ -137,9 +137,9 @@ class Engine:
     def restore(self, tables: Mapping[str, pa.Table]) -> None:
         """Put rows back into their windows without running their pipelines, and build inner states from them: instead of
         `load_tables`. Static tables whole; of each stream, in its order, at least the rows that are in its window."""
-        leaves = self.state.leaves
-        pipes = self.state.S[:leaves][:, [L.PIPE, L.LEAVE_PIPE]].copy()
-        self.state.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = -1
+        leaves = self.arena.leaves
+        pipes = self.arena.S[:leaves][:, [L.PIPE, L.LEAVE_PIPE]].copy()
+        self.arena.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = -1
         self._put(tables, pipes)
 
     def _put(self, tables: Mapping[str, pa.Table], pipes: Any = None) -> None:
@@ -154,8 +154,8 @@ class Engine:
         self.pause = pause
         self.control[L.QUOTA] = self.every if pause else FOREVER
         if pipes is not None:
-            self.state.S[: len(pipes), [L.PIPE, L.LEAVE_PIPE]] = pipes
-        self._fill(range(self.state.leaves, len(self.state.S)))
+            self.arena.S[: len(pipes), [L.PIPE, L.LEAVE_PIPE]] = pipes
+        self._fill(range(self.arena.leaves, len(self.arena.S)))
 
     def feed(
         self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Callable[[int, int], None] | None = None
@@ -190,13 +190,13 @@ class Engine:
             if given is not None:
                 payload.append(given.payload)
         while True:
-            state, pipelines = self.state, self.state.pipelines
+            arena, pipelines = self.arena, self.arena.pipelines
             self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
-            self.control[L.AHEAD] = state.bytes > CACHE
+            self.control[L.AHEAD] = arena.bytes > CACHE
             if not self.control[L.TAKEN]:  # else some of what the windows hold has left, for the group under way
-                self.control[L.HOLDS] = state.tuples
+                self.control[L.HOLDS] = arena.tuples
             why = run(
-                state.m, state.h, state.S, state.I, pipelines.ops, pipelines.checks, state.members, state.sources, state.counters,
+                arena.m, arena.h, arena.S, arena.I, pipelines.ops, pipelines.checks, arena.members, arena.sources, arena.counters,
                 self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, self.notes, self.lists, self.walk,
                 T, data, flags, L.FAR, clock,
             )  # fmt: skip
@@ -204,7 +204,7 @@ class Engine:
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
                 yield from self._results()
             if why == L.GROW:
-                state.grow(int(self.control[L.WANTED]))
+                arena.grow(int(self.control[L.WANTED]))
             elif why == L.PAUSED:
                 self.control[L.QUOTA] = self.every
                 if self.pause:
@@ -233,7 +233,7 @@ class Engine:
             if given is None:
                 continue
             n = given.count
-            self.state.admit(k, n)
+            self.arena.admit(k, n)
             T[k, L.ROWS_IN], T[k, L.ROW0] = n, self.payloads[k].next
             T[k, L.TS_IN], T[k, L.COLS_IN] = at, at + n
             parts += [given.ts, *given.columns]
@@ -252,26 +252,26 @@ class Engine:
 
     def _tidy(self) -> None:
         """Between feeds: take ids down, and let payload go that no window refers to."""
-        self.state.rebase()
+        self.arena.rebase()
         for k, payload in enumerate(self.payloads):
-            row = self.state.S[k]
+            row = self.arena.S[k]
             if row[L.KIND] == L.RING:
                 payload.forget(int(row[L.ROWBASE] + row[L.FLOOR]))
             elif payload.rows > 2 * row[L.LIVE] + SLACK:
-                records = self.state.records(k)
+                records = self.arena.records(k)
                 used = np.flatnonzero(self._taken(k))
                 used = used[np.argsort(records[used, L.ROWNUM])]
                 records[used, L.ROWNUM] = payload.keep(records[used, L.ROWNUM])
 
     def _taken(self, k: int) -> Any:
         """Which slots of a pool hold a tuple, be it one that joins or one that only counts."""
-        row, state = self.state.S[k], self.state
+        row, arena = self.arena.S[k], self.arena
         taken = np.ones(int(row[L.NEXT]), bool)
         for chain in (L.FREE, L.DEAD_LIST):
             slot = int(row[chain])
             while slot >= 0:
                 taken[slot] = False
-                slot = int(state.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
+                slot = int(arena.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
         return taken
 
     def switch(self, plan: Plan | Program) -> None:
@@ -285,37 +285,37 @@ class Engine:
         self._bank()
         quota, rows = self.control[L.QUOTA], self.control[L.OUT_ROWS]
         if program.stores == self.program.stores:
-            self.program = self.state.program = program
-            self.state.set_pipelines()
+            self.program = self.arena.program = program
+            self.arena.set_pipelines()
             self._scratch()
         else:
-            for s in range(self.state.leaves):
-                if self.state.S[s, L.DEAD_COUNT]:
-                    self.state.free_dead(s)
-            self.program, self.state = program, State(program, self.state)
+            for s in range(self.arena.leaves):
+                if self.arena.S[s, L.DEAD_COUNT]:
+                    self.arena.free_dead(s)
+            self.program, self.arena = program, Arena(program, self.arena)
             self._scratch()
-            self._fill(self.state.missing)
+            self._fill(self.arena.missing)
         self.control[L.QUOTA], self.control[L.OUT_ROWS] = quota, rows
         self.totals.plan_switches += 1
         self.totals.plan_switch_seconds += time.perf_counter() - began
 
     def _fill(self, stores: Any) -> None:
         """Build inner states from the windows, children before parents."""
-        state = self.state
+        arena = self.arena
         for s in stores:
-            driver, _ = self.program.fill[s - state.leaves]
-            pipe = state.pipelines.fill[s - state.leaves]
+            driver, _ = self.program.fill[s - arena.leaves]
+            pipe = arena.pipelines.fill[s - arena.leaves]
             self.control[L.PHASE] = L.PICK
-            row = state.S[driver]
+            row = arena.S[driver]
             self.control[L.FILL_NEXT] = row[L.FLOOR] if row[L.KIND] == L.RING else 0
             while True:
                 why = fill(
-                    state.m, state.h, state.S, state.I, state.pipelines.ops, state.pipelines.checks, state.members, state.sources,
-                    state.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, self.walk, driver, pipe,
+                    arena.m, arena.h, arena.S, arena.I, arena.pipelines.ops, arena.pipelines.checks, arena.members, arena.sources,
+                    arena.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, self.walk, driver, pipe,
                 )  # fmt: skip
                 if why == L.DONE:
                     break
-                state.grow(int(self.control[L.WANTED]))
+                arena.grow(int(self.control[L.WANTED]))
         self._note_peak()
 
     def metrics(self) -> dict[str, Any]:
@@ -323,8 +323,8 @@ class Engine:
         made = {name: getattr(self.totals, name) for name in self.totals.__dataclass_fields__}
         for name, count in self._counted().items():
             made[name] += count
-        made["state_tuples"] = self.state.tuples
-        made["state_bytes"] = self.state.bytes
+        made["state_tuples"] = self.arena.tuples
+        made["state_bytes"] = self.arena.bytes
         made["payload_bytes"] = sum(p.bytes for p in self.payloads)
         return made
 
@@ -333,13 +333,13 @@ class Engine:
         made = []
         names = [s.name for s in self.program.stores]
         for pipes, starts in (
-            (self.program.arrive, self.state.pipelines.arrive),
-            (self.program.leave, self.state.pipelines.leave),
+            (self.program.arrive, self.arena.pipelines.arrive),
+            (self.program.leave, self.arena.pipelines.leave),
         ):
             for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
                 for k, op in enumerate(pipeline):
                     if isinstance(op, Probe):
-                        came, matched = (int(c) for c in self.state.counters[first + k])
+                        came, matched = (int(c) for c in self.arena.counters[first + k])
                         made.append(OpCount(names[leaf], names[op.store], came, matched))
         return made
 
@@ -347,34 +347,34 @@ class Engine:
         """The windows, then the inner states, with what they hold."""
         made = []
         for s, spec in enumerate(self.program.stores):
-            row = self.state.S[s]
+            row = self.arena.S[s]
             inserts, expiries = int(row[L.INSERTS]), int(row[L.EXPIRIES])
-            made.append(StoreCount(spec.name, self.state.live(s), int(row[L.WORDS]) * 8, inserts, expiries))
+            made.append(StoreCount(spec.name, self.arena.live(s), int(row[L.WORDS]) * 8, inserts, expiries))
         return made
 
     def _counted(self) -> dict[str, int]:
         """What the operators and stores of the plan in use have counted."""
-        probes = self.state.pipelines.ops[:, L.CODE] == L.PROBE
+        probes = self.arena.pipelines.ops[:, L.CODE] == L.PROBE
         return {
-            "probes": int(self.state.counters[probes, L.TUPLES_IN].sum()),
-            "matches": int(self.state.counters[probes, L.MATCHES].sum()),
-            "inserts": int(self.state.S[:, L.INSERTS].sum()),
-            "expiries": int(self.state.S[:, L.EXPIRIES].sum()),
+            "probes": int(self.arena.counters[probes, L.TUPLES_IN].sum()),
+            "matches": int(self.arena.counters[probes, L.MATCHES].sum()),
+            "inserts": int(self.arena.S[:, L.INSERTS].sum()),
+            "expiries": int(self.arena.S[:, L.EXPIRIES].sum()),
         }
 
     def _bank(self) -> None:
         """Add what has been counted to the totals, and start the counters anew."""
         for name, count in self._counted().items():
             setattr(self.totals, name, getattr(self.totals, name) + count)
-        self.state.counters[:] = 0
-        self.state.S[:, [L.INSERTS, L.EXPIRIES]] = 0
+        self.arena.counters[:] = 0
+        self.arena.S[:, [L.INSERTS, L.EXPIRIES]] = 0
 
     def _note_peak(self) -> None:
         peak = int(self.control[L.PEAK])
         if not self.control[L.TAKEN]:
-            peak = max(peak, self.state.tuples)
+            peak = max(peak, self.arena.tuples)
         self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, peak)
-        self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.state.bytes)
+        self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)
 
 
 def _chunks(times: list[Any], counts: list[int]) -> Iterator[list[tuple[int, int]]]:

@@ -166,7 +166,7 @@ class Cell:
         self.identity = self._identity()
         if self.park is None:
             return
-        state, payloads = self.engine.state, self.engine.payloads
+        state, payloads = self.engine.arena, self.engine.payloads
         state.lie_in(self.park.hold(state.m))
         tables: dict[tuple[str, int], list[pa.Table]] = {("waiting", k): t for k, t in self.waiting.items()}
         tables |= {("payload", k): p.pieces for k, p in enumerate(payloads)}
@@ -185,7 +185,7 @@ class Cell:
         if parked is None or self.park is None:
             return False
         self.engine = Engine(self.spec.bound, self.spec.plan)
-        state = self.engine.state
+        state = self.engine.arena
         state.S[:], state.I[:] = parked["S"], parked["I"]
         state.lie_in(parked["m"])
         state.allocate = self.park.allocate
@@ -260,7 +260,7 @@ class Cell:
     def _trim_partitions(self, chunks: Chunks, k: int) -> None:
         """Of a PARTITION BY window: once more than half of what is stored is dead, write it anew."""
         stored = sum(c.rows for c in chunks.of(k))
-        needed = self.engine.state.live(k) + sum(t.num_rows for t in self.waiting[k])
+        needed = self.engine.arena.live(k) + sum(t.num_rows for t in self.waiting[k])
         if stored > 2 * needed + 1024:
             chunks.replace(k, chunks.of(k), lambda table: self._newest(k, table))
 
@@ -307,7 +307,7 @@ class Cell:
         return self._sparse(rows.num_rows, given)
 
     def _metrics(self, **made: int) -> pa.RecordBatch:
-        state = self.engine.state
+        state = self.engine.arena
         leaves = [k for k, s in enumerate(self.sources) if not s.static]
         made |= {
             "waiting_rows": sum(t.num_rows for tables in self.waiting.values() for t in tables),

@@ -9,7 +9,7 @@ that had left before it came by their timestamps.
 While a group is under way, the floors of windows stay where they were before it: a state that is swept then keeps what an early row may
 still meet, although it is gone for the last one. `pass_by` moves them for a row that goes on by itself, `settle` for the last one.
 
-This is for windows that are first-in-first-out, with one key to a probe and nothing else to check (`State.groups`). A group that finds
+This is for windows that are first-in-first-out, with one key to a probe and nothing else to check (`Arena.groups`). A group that finds
 more than its lists hold goes on one by one (kernel/depth_first.py), by the same notes.
 """
 

@@ -1,4 +1,4 @@
-"""State: windows, indexes and inner states in one arena, laid out for a Program.
+"""Arena: windows, indexes and inner states in one arena, laid out for a Program.
 
 Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. Only the
 store that asked for room changes: a probe may be under way in the others, and their chains must stay as they are.
@@ -45,10 +45,10 @@ class Pipelines:
     fill: list[int]
 
 
-class State:
+class Arena:
     """The arrays of a running program. `m`, `h`: the arena; `S`, `I`: tables of stores and indexes (program/layout.py)."""
 
-    def __init__(self, program: Program, old: State | None = None, allocate: Allocate | None = None) -> None:
+    def __init__(self, program: Program, old: Arena | None = None, allocate: Allocate | None = None) -> None:
         """A state for a program: empty, or with the windows of `old` and those of its inner states that serve again.
 
         `missing` says which inner states are not filled yet.
@@ -113,7 +113,7 @@ class State:
         """Have all stores in these words; they are as they were, or are about to be laid out."""
         self.m, self.h = m, m.view(np.int32)
 
-    def _origins(self, old: State | None) -> list[int]:
+    def _origins(self, old: Arena | None) -> list[int]:
         """For each store the store of `old` that has the same content; -1: none."""
         if old is None:
             return [-1] * len(self.S)
@@ -246,7 +246,7 @@ class State:
         at = int(row[L.ROWS_AT])
         return self.m[at : at + int(row[L.CAP] * row[L.STRIDE])].reshape(int(row[L.CAP]), int(row[L.STRIDE]))
 
-    def _layout(self, caps: list[int], parts: list[int], old: State | None, origin: list[int]) -> None:
+    def _layout(self, caps: list[int], parts: list[int], old: Arena | None, origin: list[int]) -> None:
         """Lay the arena out for these capacities and move over what `old` (which may be this state itself) has."""
         was_m = old.m if old is not None else self.m
         was_S = old.S.copy() if old is not None else self.S
