@@ -77,14 +77,14 @@ def test_docs_name_files_that_exist(document: str) -> None:
 
 
 def test_docs_architecture_names_a_file_per_paragraph() -> None:
-    for paragraph in paragraphs("docs/architecture.md")[1:]:
+    for paragraph in paragraphs("docs/internals/architecture.md")[1:]:
         named = files_named(paragraph)
         assert named, paragraph
         assert all((ROOT / f).exists() for f in named), paragraph
 
 
 def test_docs_architecture_names_every_package() -> None:
-    text = (ROOT / "docs/architecture.md").read_text()
+    text = (ROOT / "docs/internals/architecture.md").read_text()
     packages = [p.parent for p in (ROOT / "watersmeet").glob("*/__init__.py")]
     modules = [p for p in (ROOT / "watersmeet").glob("*.py") if p.name != "__main__.py"]
     assert [str(p) for p in packages + modules if f"`{p.relative_to(ROOT)}`" not in text] == []

@@ -1,4 +1,4 @@
-"""Algorithms 1 and 3 of qualified-plans as they are printed do what docs/papers.md says of them."""
+"""Algorithms 1 and 3 of qualified-plans as they are printed do what docs/internals/papers.md says of them."""
 
 from __future__ import annotations
 

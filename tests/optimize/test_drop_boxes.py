@@ -163,7 +163,7 @@ def test_which_plan_example_1() -> None:
 def test_bound_which_plan_against_the_cheapest_plan_at_length(
     n: int, seeds: int, regime: str, least: float, record_property: Callable[[str, object], None]
 ) -> None:
-    """How often, and by how much, the plan chosen keeps more than the cheapest plan does (docs/cost-model.md)."""
+    """How often, and by how much, the plan chosen keeps more than the cheapest plan does (docs/internals/cost-model.md)."""
     gains = []
     for kind in KINDS:
         for seed in range(seeds):

@@ -158,7 +158,7 @@ def test_exact_cartesian_products_where_needed_and_where_they_pay() -> None:
 
 
 def four_cycle() -> NodeCosts:
-    """docs/papers.md: A-C-D-B-A, λ = 20, W = 5 s."""
+    """docs/internals/papers.md: A-C-D-B-A, λ = 20, W = 5 s."""
     sel = {("A", "C"): 0.001, ("B", "D"): 0.001, ("A", "B"): 0.3, ("C", "D"): 0.3}
     return NodeCosts(Problem.of(dict.fromkeys("ABCD", 20.0), 100.0, sel, QP_COSTS))
 

@@ -19,7 +19,7 @@ from watersmeet.model.statistics import Statistics
 from watersmeet.optimize.cost import price
 from watersmeet.optimize.from_query import state_problem
 
-FACTOR = 1.5  # as docs/cost-model.md says
+FACTOR = 1.5  # as docs/internals/cost-model.md says
 ROWS = 24_000
 BATCHES = 24
 US = 1_000_000

@@ -1,6 +1,6 @@
 """Column types: the seven that a stream may have, and INTERVAL and NULL, which only expressions have.
 
-Integers of any width are BIGINT and floats of any width are DOUBLE (docs/decisions.md says why). Timestamps are microseconds
+Integers of any width are BIGINT and floats of any width are DOUBLE (docs/internals/decisions.md says why). Timestamps are microseconds
 since 1970 in UTC, intervals are microseconds.
 """
 

@@ -1,4 +1,4 @@
-"""Cost: CPU seconds per second and memory of a plan, from four prices (docs/cost-model.md derives it).
+"""Cost: CPU seconds per second and memory of a plan, from four prices (docs/internals/cost-model.md derives it).
 
 A tuple that arrives at a node's input is a combination over some set J. It probes the node's other inputs in its
 probe order; with P the streams bound so far and B the input probed:
@@ -28,7 +28,7 @@ Where rows go in groups (`Problem.grouped`), a plan of one node pays `together` 
 ((A C) B) 45.0% of the processor, 130 tuples, 1000 results/s
 
 Source: static-optimization 3.3 and 4 (equations 7 to 17), qualified-plans 2.2 and 2.3 (equations 1 to 5), both as
-docs/papers.md corrects them; general jtrees are derived here.
+docs/internals/papers.md corrects them; general jtrees are derived here.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Limits:
         )
 
     def allow(self, cpu: float, memory: float) -> bool:
-        """Definition 2 of qualified-plans: at most, not less than (docs/papers.md)."""
+        """Definition 2 of qualified-plans: at most, not less than (docs/internals/papers.md)."""
         return cpu <= self.cpu * (1 + TOLERANCE) and memory <= self.memory * (1 + TOLERANCE)
 
     @property

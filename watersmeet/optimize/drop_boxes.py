@@ -24,7 +24,7 @@ keep A 1, B 0.705882, C 1: 705.882 of 1000 results/s
 >>> print(drop_boxes(problem, Plan.parse("((A B) C)").root, Limits(cpu=1), at_least={"A": 1, "B": 0.9, "C": 1}))
 not even the minimum rates fit: they need 1.165 CPU and 74 memory
 
-Source: static-optimization 5.2, with the model of docs/papers.md, clash 1 (the paper's own: knapsack.py). Observation
+Source: static-optimization 5.2, with the model of docs/internals/papers.md, clash 1 (the paper's own: knapsack.py). Observation
 3 (drop at the inputs only) holds here too: a box further up saves less and loses as much.
 """
 

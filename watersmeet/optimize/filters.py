@@ -20,7 +20,7 @@ cheapest one: filters by rising c_i / (1 − σ_i).
 True
 
 Source: static-optimization 3.2.1, 3.3.1, 5.1 (equations 1, 2, 7, 18 to 24; (22) with ≤, and the box drops 100 (1 − x)
-%: docs/papers.md).
+%: docs/internals/papers.md).
 """
 
 from __future__ import annotations

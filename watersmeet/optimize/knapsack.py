@@ -22,7 +22,7 @@ them.
 
 Source: static-optimization 5.2, Observation 3, Figure 7.
 Departs from the paper in: nothing; it is kept for Figure 7. The engine's windows count dropped tuples, so that what
-is left is a part of the exact answer: drop_boxes.py is the model for it (docs/papers.md, clash 1).
+is left is a part of the exact answer: drop_boxes.py is the model for it (docs/internals/papers.md, clash 1).
 """
 
 from __future__ import annotations

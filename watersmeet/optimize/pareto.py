@@ -26,7 +26,7 @@ limits: CPU and memory; without them the whole front is found.
 >>> pareto_front(costs, Limits(cpu=35.9, memory=50_000))[0].shape
 ((0, 1), 2, 3)
 
-Source: qualified-plans 3.3, Algorithm 1, as docs/papers.md repairs it.
+Source: qualified-plans 3.3, Algorithm 1, as docs/internals/papers.md repairs it.
 Departs from the paper in: dominated sub-plans are dropped; no early stop when a size has no plan within the limits
 (unsound: the test `four_cycle` has the counter-example).
 """

@@ -108,7 +108,7 @@ class Problem:
     ISTREAM,
         again for its deletion where expiries go through the pipelines (DSTREAM: 2, 1; a-caching: 2, 2).
     unit: what memory is counted in, "tuples" or "bytes".
-    grouped: whether rows go in groups through a plan of one node (docs/cost-model.md).
+    grouped: whether rows go in groups through a plan of one node (docs/internals/cost-model.md).
 
     >>> p = Problem.of({"A": 10, "B": 20, "C": 70}, 10, {("A", "B"): 0.5, ("B", "C"): 0.2})
     >>> p.names, p.linked(0b001), p.components
@@ -244,7 +244,7 @@ class Problem:
         return replace(c, probe=c.probe * part, match=c.match * part, insert=c.insert * part, delete=c.delete * part)
 
     def thinned(self, keep: Iterable[float]) -> Problem:
-        """The problem behind drop boxes that keep these fractions: both rates and windows shrink (docs/papers.md, clash 1)."""
+        """The problem behind drop boxes that keep these fractions: both rates and windows shrink (docs/internals/papers.md, clash 1)."""
         streams = tuple(
             s if x == 1 else replace(s, rate=s.rate * x, window=s.window * x)
             for s, x in zip(self.streams, keep, strict=True)

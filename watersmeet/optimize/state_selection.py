@@ -27,7 +27,7 @@ qualified, or the search ended there.
 Source: qualified-plans 5.2, Algorithm 3.
 Departs from the paper in: the merged vertex has state λλσW² and rate 2λλσW (printed λλσ for both); edges are counted
 anew after each merge (as printed E goes stale); a state that does not fit is skipped instead of ending the search;
-the loop ends when no pair helps (as printed it never does). Each is in docs/papers.md. In dense graphs only the 2n
+the loop ends when no pair helps (as printed it never does). Each is in docs/internals/papers.md. In dense graphs only the 2n
 best edges are tried.
 Unclear in the paper, settled as: an edge "appears in the join sequence" when the input is joined to what precedes it.
 So all edges appear equally often, and weight decides. The 6 and 2 times of the paper's example point to another

@@ -29,7 +29,7 @@ which all trees are tried.
 >>> print(f"{cheapest.results:.0f}")
 173
 
-Source: ours; the question is static-optimization's, end of 5.2 ("still an open problem"). docs/cost-model.md has how
+Source: ours; the question is static-optimization's, end of 5.2 ("still an open problem"). docs/internals/cost-model.md has how
 often and by how much it pays.
 """
 

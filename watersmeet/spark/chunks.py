@@ -2,7 +2,7 @@
 
 A row is written once, in the batch in which it comes, whether it is released at once or waits: the watermark in the manifest tells the two
 apart (released: ts < watermark). Rows are dead when their window has let them go. A chunk whose rows are all dead is removed; one
-that is more than half dead is written anew without them; small ones are merged. docs/state-format.md has the layout.
+that is more than half dead is written anew without them; small ones are merged. docs/internals/state-format.md has the layout.
 """
 
 from __future__ import annotations

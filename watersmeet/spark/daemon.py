@@ -41,7 +41,7 @@ def prefer_installed() -> None:
 
 def spare_memory() -> None:
     """Before Arrow is loaded: let it use the allocator that gives back what is free. Its own choice keeps some 30 MB more in each worker,
-    and the more the larger the windows are (docs/decisions.md, 67)."""
+    and the more the larger the windows are (docs/internals/decisions.md, 67)."""
     if sys.platform == "linux":
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 

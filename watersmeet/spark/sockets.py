@@ -2,7 +2,7 @@
 
 TCP holds a small piece back until what was sent before is acknowledged (Nagle), and acknowledges late, in case there is an answer to go
 with it: 40 ms that nobody does anything in. Tasks of a small batch lose them several times over. Spark's side can't be told to
-send at once, but this side can acknowledge at once, and send at once itself (docs/decisions.md, 80).
+send at once, but this side can acknowledge at once, and send at once itself (docs/internals/decisions.md, 80).
 """
 
 from __future__ import annotations
