@@ -30,7 +30,7 @@ def _rows(first: int, count: int) -> pa.Table:
 @pytest.mark.parametrize("seed", range(40))
 def test_conform_rows_come_back_from_any_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(seed)
-    monkeypatch.setattr(payload, "FEW", rng.choice([0, 0, 1, 4]))
+    monkeypatch.setattr(payload, "SPREAD", rng.choice([0, 0, 1, 4]))
     held, first = (
         Payload(pa.schema([KINDS.field(name) for name in rng.sample(KINDS.names, 4)])),
         0,

@@ -33,7 +33,7 @@ def cases(first: int, last: int) -> Iterator[Case]:
     """Random cases whose plan is for groups."""
     for seed in range(first, last):
         case = random_case(seed, rows=120, results=150)
-        if Run.of(case.query, case.streams, case.plan).engine.arena.groups:
+        if Run.of(case.query, case.streams, case.plan).engine.arena.pipelines.groups:
             yield case
 
 
@@ -57,21 +57,21 @@ def cases(first: int, last: int) -> Iterator[Case]:
 )
 def test_groups_are_for_plans_over_rings_with_one_key_to_a_probe(text: str, plan: str, groups: bool) -> None:
     run = Run.of(text, STREAMS, plan)
-    assert run.engine.arena.groups is groups
+    assert run.engine.arena.pipelines.groups is groups
     assert same_rows(run.rows(), wm.oracle(text, STREAMS)) is None
 
 
 @pytest.mark.parametrize("group", [8, 9, 64, 512])
 @pytest.mark.parametrize("lists", [0, 200, 1 << 16])
 def test_meta_groups_and_lists_of_any_size(group: int, lists: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "GROUP", group)
+    monkeypatch.setattr(executor, "LARGEST_GROUP", group)
     monkeypatch.setattr(executor, "LISTS", lists)
     seen = trees = too_much = 0
     for case in cases(0, 100):
         rng = Random(case.seed)
         run = Run.of(case.query, case.streams, case.plan)
         check(case, run.rows())
-        too_much += int(run.engine.control[L.MANY]) < group
+        too_much += int(run.engine.control[L.GROUP_SIZE]) < group
         check(case, Run.of(case.query, in_time_order(case, rng.choice([7, 20, 50])), case.plan).rows())
         check(case, run_switching(rng, case.query, case.streams, case.plan, (1, 10, 50))[0])
         seen += 1
@@ -101,13 +101,13 @@ def test_groups_give_way_where_too_much_is_found_and_come_again(monkeypatch: pyt
     many: list[int] = []
 
     def look(engine: Engine) -> None:
-        many.append(int(engine.control[L.MANY]))
+        many.append(int(engine.control[L.GROUP_SIZE]))
 
     run = Run.of(text, tables, MJOIN, look, every=500)
     rows = run.rows()
-    assert any(m < 0 for m in many) and any(m == executor.GROUP for m in many[len(many) // 2 :])
+    assert any(m < 0 for m in many) and any(m == executor.LARGEST_GROUP for m in many[len(many) // 2 :])
     alone = Run.of(text, tables, MJOIN)
-    alone.engine.control[L.MANY] = 0
+    alone.engine.control[L.GROUP_SIZE] = 0
     assert rows.num_rows > 100_000
     assert same_rows(rows, alone.rows()) is None
     expected, made = alone.engine.metrics(), run.engine.metrics()
@@ -122,11 +122,11 @@ def test_groups_count_as_rows_one_by_one_do(window: str) -> None:
     text = work.text.replace(f"RANGE {work.window_us} MICROSECONDS", window)
     tables = work.tables()
     together, alone = (Run.of(text, tables, MJOIN) for _ in range(2))
-    alone.engine.control[L.MANY] = 0
+    alone.engine.control[L.GROUP_SIZE] = 0
     rows = together.rows()
     assert rows.num_rows > 100
     assert same_rows(rows, alone.rows()) is None
-    assert (int(together.engine.control[L.MANY]) < 0) == (window == "ROWS 64")
+    assert (int(together.engine.control[L.GROUP_SIZE]) < 0) == (window == "ROWS 64")
     assert together.engine.operators() == alone.engine.operators()
     assert together.engine.stores() == alone.engine.stores()
     left, right = (
@@ -151,7 +151,7 @@ def test_groups_wait_for_room_in_the_output(out: int, monkeypatch: pytest.Monkey
     batches = list(run.engine.feed(run.in_order(released)))
     assert max(b.num_rows for b in batches) <= out
     alone = Run.of(work.text, work.tables(), MJOIN)
-    alone.engine.control[L.MANY] = 0
+    alone.engine.control[L.GROUP_SIZE] = 0
     made = pa.Table.from_batches(batches)
     assert made.num_rows > 500
     assert same_rows(made, alone.rows()) is None

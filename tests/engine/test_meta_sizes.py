@@ -22,13 +22,13 @@ CHOICES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "OUT": (executor, (1, 2, 3, 7, 1 << 16)),
     "CHUNK": (executor, (1, 3, 10, 1 << 17)),
     "CACHE": (executor, (0, 1 << 20)),
-    "GROUP": (executor, (8, 9, 100, 512)),
+    "LARGEST_GROUP": (executor, (8, 9, 100, 512)),
     "LISTS": (executor, (0, 100, 1 << 16)),
     "SLACK": (executor, (0, 5, 1 << 16)),
     "SMALLEST": (state, (2, 4, 64, 1024)),
     "REBASE": (state, (1, 20, 1 << 30)),
     "SMALL": (payload, (1, 8, 1 << 16)),
-    "FEW": (payload, (0, 4)),
+    "SPREAD": (payload, (0, 4)),
 }
 
 

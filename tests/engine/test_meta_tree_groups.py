@@ -50,8 +50,8 @@ def rows(where: str, n: int, domain: int, seed: int, hot: float = 0.0) -> dict[s
 
 def alone(query: str, tables: dict[str, pa.Table], plan: str) -> Run:
     run = Run.of(query, tables, plan)
-    assert run.engine.arena.groups
-    run.engine.control[L.MANY] = 0
+    assert run.engine.arena.pipelines.groups
+    run.engine.control[L.GROUP_SIZE] = 0
     return run
 
 
@@ -111,7 +111,7 @@ def test_meta_trees_go_on_one_by_one_where_too_much_is_found(
     query = text(where, "RANGE 300 MICROSECONDS", "ROWS 60")
     tables = rows(where, n, 60, 5, hot=0.12)
     many: list[int] = []
-    run = Run.of(query, tables, plan, lambda engine: many.append(int(engine.control[L.MANY])), every=700)
+    run = Run.of(query, tables, plan, lambda engine: many.append(int(engine.control[L.GROUP_SIZE])), every=700)
     other = alone(query, tables, plan)
     made = run.rows()
     assert min(many) < 512
@@ -128,7 +128,7 @@ def test_meta_trees_wait_for_room_in_a_state(where: str, plan: str, monkeypatch:
     running: list[Engine] = []
 
     def growing(state: Arena, s: int) -> None:
-        if running and s >= state.leaves and running[0].control[L.TAKEN]:
+        if running and s >= state.leaves and running[0].control[L.GROUP_ROWS]:
             phases.append(int(running[0].control[L.PHASE]))
         grow(state, s)
 
@@ -139,7 +139,7 @@ def test_meta_trees_wait_for_room_in_a_state(where: str, plan: str, monkeypatch:
     run = Run.of(query, tables, plan)
     running.append(run.engine)
     assert same_rows(run.rows(), expected) is None
-    assert phases.count(L.TOGETHER) > 5 and phases.count(L.RUNNING) > 0
+    assert phases.count(L.GROUP_PROBES) > 5 and phases.count(L.PIPELINE) > 0
     assert comparable(run) == comparable(other)
 
 

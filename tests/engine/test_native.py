@@ -15,7 +15,7 @@ import pytest
 from watersmeet.engine.native.load import PARTS, Native
 from watersmeet.engine.native.mark import ARRAYS
 from watersmeet.engine.program import layout as L
-from watersmeet.engine.store.rebuild import rehash
+from watersmeet.engine.store.partition import rehash
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -14,7 +14,7 @@ from tests.engine.running import Run, agrees, check, stream
 from watersmeet.engine.native.hashing import scatter
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.rows import values
-from watersmeet.engine.store.window import mix
+from watersmeet.engine.store.index import mix
 from watersmeet.model.bind import bind
 from watersmeet.model.expr import type_of
 from watersmeet.testing import random_case

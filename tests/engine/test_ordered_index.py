@@ -28,7 +28,7 @@ class Tree:
         while state.S[1, L.CAP] < slots:
             state.S[1, L.NEXT] = state.S[1, L.CAP]
             state.grow(1)
-        self.m, self.h, self.S, self.I = state.m, state.h, state.S, state.I
+        self.mem, self.h, self.S, self.I = state.memory, state.h, state.S, state.I
         (self.x,) = [x for x in range(len(self.I)) if self.I[x, L.OF_STORE] == 1]
         assert self.I[self.x, L.ORDERED]
         self.I[self.x, L.ROOT] = -1
@@ -37,21 +37,21 @@ class Tree:
 
     def insert(self, slot: int, key: int) -> None:
         self.records[slot, self.I[self.x, L.KEY0]] = key
-        tree_insert(self.m, self.h, self.S, self.I, self.x, slot)
+        tree_insert(self.mem, self.x, slot)
         bisect.insort(self.model, (key, slot))
 
     def delete(self, slot: int) -> None:
-        tree_delete(self.h, self.S, self.I, self.x, slot)
+        tree_delete(self.mem, self.x, slot)
         self.model = [entry for entry in self.model if entry[1] != slot]
 
     def held(self) -> set[int]:
         return {slot for _, slot in self.model}
 
     def range_from(self, low: int, strict: bool) -> list[int]:
-        found, slot = [], int(first_from(self.m, self.h, self.S, self.I, self.x, low, int(strict)))
+        found, slot = [], int(first_from(self.mem, self.x, low, int(strict)))
         while slot >= 0:
             found.append(slot)
-            slot = int(successor(self.h, self.S, self.I, self.x, slot))
+            slot = int(successor(self.mem, self.x, slot))
         return found
 
     def audit(self) -> None:
@@ -108,9 +108,9 @@ def test_ordered_stays_shallow(order: str) -> None:
     }[order]  # fmt: skip
     for i, key in enumerate(keys.tolist()):
         if i >= n:
-            tree_delete(tree.h, tree.S, tree.I, tree.x, i % n)
+            tree_delete(tree.mem, tree.x, i % n)
         tree.records[i % n, tree.I[tree.x, L.KEY0]] = key
-        tree_insert(tree.m, tree.h, tree.S, tree.I, tree.x, i % n)
+        tree_insert(tree.mem, tree.x, i % n)
     half, up = tree.records.view(np.int32), int(tree.I[tree.x, L.PARENT])
     depths = np.zeros(n, np.int64)
     at = half[:, up].astype(np.int64)

@@ -15,6 +15,7 @@ from watersmeet.engine.kernel.fill import fill
 from watersmeet.engine.kernel.run import run
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.compile import compile_plan
+from watersmeet.engine.program.tables import Frame, Given, Group
 from watersmeet.engine.rows.gather import Gather
 from watersmeet.engine.rows.intake import Intake, Rows
 from watersmeet.engine.rows.payload import Payload
@@ -28,10 +29,10 @@ from watersmeet.model.program import Probe, Program
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
 CACHE = 1 << 20  # bytes of state from which on the kernel looks ahead
-GROUP = 512  # rows that go through their pipelines together
+LARGEST_GROUP = 512  # rows that go through their pipelines together
 LISTS = 1 << 16  # entries that the lists of what they find have room for, besides the rows themselves
 SLACK = 1 << 16  # rows of payload that a PARTITION BY window may keep beyond twice what it holds
-FOREVER = 1 << 62
+ENDLESS = 1 << 62  # arrivals
 
 Pause = Callable[["Engine"], None]
 
@@ -110,21 +111,19 @@ class Engine:
 
     def _scratch(self) -> None:
         ops, leaves = len(self.arena.pipelines.ops), len(self.bound.sources)
-        self.keys = np.zeros((ops, L.MAX_KEYS), np.int64)
-        self.cursor = np.zeros(ops, np.int64)
-        self.bindings = np.zeros(leaves, np.int64)
+        self.frame = Frame(np.zeros((ops, L.MAX_KEYS), np.int64), np.zeros(ops, np.int64), np.zeros(leaves, np.int64))
         self.walkers = np.zeros((leaves, L.WALKER_WIDTH), np.int64)
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
-        self.control[L.VICTIM] = -1
-        self.control[L.QUOTA] = self.every if self.pause else FOREVER
+        self.control[L.LEAVING] = -1
+        self.control[L.QUOTA] = self.every if self.pause else ENDLESS
         if not hasattr(self, "out"):
             self.out = np.zeros((leaves + 1, OUT), np.int64)
-            self.notes = np.zeros((GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
-            self.notes[:, -1] = L.FAR
-            entries = GROUP + max(LISTS // leaves**2, leaves**2)
-            self.lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
-            self.walk = np.zeros((L.WALK_ROWS, entries), np.int64)
-        self.control[L.MANY] = GROUP if self.arena.groups else 0
+            notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
+            notes[:, -1] = L.FAR
+            entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
+            lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
+            self.group = Group(notes, lists, np.zeros((L.WALK_ROWS, entries), np.int64))
+        self.control[L.GROUP_SIZE] = LARGEST_GROUP if self.arena.pipelines.groups else 0
 
     @property
     def plan(self) -> Plan:
@@ -147,12 +146,12 @@ class Engine:
         pipelines are as they were, and inner states are built."""
         pause, self.pause = self.pause, None
         before = self.totals.tuples_in, self.totals.rejected
-        self.control[L.QUOTA] = FOREVER
+        self.control[L.QUOTA] = ENDLESS
         for _ in self.feed(tables):
             raise AssertionError("rows that are put into their windows give no results")
         self.totals.tuples_in, self.totals.rejected = before
         self.pause = pause
-        self.control[L.QUOTA] = self.every if pause else FOREVER
+        self.control[L.QUOTA] = self.every if pause else ENDLESS
         if pipes is not None:
             self.arena.S[: len(pipes), [L.PIPE, L.LEAVE_PIPE]] = pipes
         self._fill(range(self.arena.leaves, len(self.arena.S)))
@@ -185,20 +184,18 @@ class Engine:
             yield from self._run([None] * len(self.intakes), clock)
 
     def _run(self, rows: list[Rows | None], clock: int) -> Iterator[pa.RecordBatch]:
-        T, data, flags = self._input(rows)
-        for payload, given in zip(self.payloads, rows, strict=True):
-            if given is not None:
-                payload.append(given.payload)
+        given = self._input(rows)
+        for payload, some in zip(self.payloads, rows, strict=True):
+            if some is not None:
+                payload.append(some.payload)
         while True:
-            arena, pipelines = self.arena, self.arena.pipelines
+            arena = self.arena
             self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
-            self.control[L.AHEAD] = arena.bytes > CACHE
-            if not self.control[L.TAKEN]:  # else some of what the windows hold has left, for the group under way
+            self.control[L.PREFETCHES] = arena.bytes > CACHE
+            if not self.control[L.GROUP_ROWS]:  # else some of what the windows hold has left, for the group under way
                 self.control[L.HOLDS] = arena.tuples
             why = run(
-                arena.m, arena.h, arena.S, arena.I, pipelines.ops, pipelines.checks, arena.members, arena.sources, arena.counters,
-                self.keys, self.cursor, self.bindings, self.out, self.control, self.walkers, self.notes, self.lists, self.walk,
-                T, data, flags, L.FAR, clock,
+                arena.memory, arena.steps, self.frame, self.group, given, self.walkers, self.out, self.control, L.FAR, clock
             )  # fmt: skip
             self._note_peak()
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
@@ -223,9 +220,9 @@ class Engine:
         if made.num_rows:
             yield made
 
-    def _input(self, rows: list[Rows | None]) -> tuple[Any, Any, Any]:
+    def _input(self, rows: list[Rows | None]) -> Given:
         """All rows as one flat array, with a table that says where each stream's columns lie in it."""
-        T = np.zeros((len(rows), L.INPUT_WIDTH), np.int64)
+        streams = np.zeros((len(rows), L.INPUT_WIDTH), np.int64)
         parts: list[Any] = []
         flags: list[Any] = []
         at = flags_at = 0
@@ -234,21 +231,21 @@ class Engine:
                 continue
             n = given.count
             self.arena.admit(k, n)
-            T[k, L.ROWS_IN], T[k, L.ROW0] = n, self.payloads[k].next
-            T[k, L.TS_IN], T[k, L.COLS_IN] = at, at + n
+            streams[k, L.ROWS_IN], streams[k, L.ROW0] = n, self.payloads[k].next
+            streams[k, L.TS_IN], streams[k, L.COLS_IN] = at, at + n
             parts += [given.ts, *given.columns]
             at += n * (1 + len(given.columns))
-            T[k, L.PART_IN], T[k, L.ALIVE_IN] = -1, -1
+            streams[k, L.PART_IN], streams[k, L.ALIVE_IN] = -1, -1
             if given.partition:
-                T[k, L.PART_IN] = at
+                streams[k, L.PART_IN] = at
                 parts += given.partition
                 at += 2 * n
             if given.alive is not None:
-                T[k, L.ALIVE_IN] = flags_at
+                streams[k, L.ALIVE_IN] = flags_at
                 flags.append(given.alive)
                 flags_at += n
-        data = np.concatenate(parts) if parts else np.zeros(1, np.int64)
-        return T, data, np.concatenate(flags) if flags else np.zeros(1, np.uint8)
+        values = np.concatenate(parts) if parts else np.zeros(1, np.int64)
+        return Given(streams, values, np.concatenate(flags) if flags else np.zeros(1, np.uint8))
 
     def _tidy(self) -> None:
         """Between feeds: take ids down, and let payload go that no window refers to."""
@@ -310,8 +307,7 @@ class Engine:
             self.control[L.FILL_NEXT] = row[L.FLOOR] if row[L.KIND] == L.RING else 0
             while True:
                 why = fill(
-                    arena.m, arena.h, arena.S, arena.I, arena.pipelines.ops, arena.pipelines.checks, arena.members, arena.sources,
-                    arena.counters, self.keys, self.cursor, self.bindings, self.out, self.control, self.notes, self.walk, driver, pipe,
+                    arena.memory, arena.steps, self.frame, self.group, self.out, self.control, driver, pipe
                 )  # fmt: skip
                 if why == L.DONE:
                     break
@@ -371,7 +367,7 @@ class Engine:
 
     def _note_peak(self) -> None:
         peak = int(self.control[L.PEAK])
-        if not self.control[L.TAKEN]:
+        if not self.control[L.GROUP_ROWS]:
             peak = max(peak, self.arena.tuples)
         self.totals.peak_state_tuples = max(self.totals.peak_state_tuples, peak)
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)

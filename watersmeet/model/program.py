@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Expr
 from watersmeet.model.plan import Plan
 
 Source: TypeAlias = tuple[int, int]  # (leaf, column of it)
+StoreKind: TypeAlias = Literal["ring", "pool", "state"]
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,13 @@ class IndexSpec:
 
 @dataclass(frozen=True)
 class StoreSpec:
-    """A window (one leaf) or the state of an inner node (several). `sources`: where each of a state's columns comes from."""
+    """A window (one leaf) or the state of an inner node (several). `sources`: where each of a state's columns comes from.
+
+    kind: a ring is a window that is first in, first out; from a pool tuples leave in any order; a state is pinned and complete.
+    """
 
     name: str
+    kind: StoreKind
     leaves: tuple[int, ...]
     sources: tuple[Source, ...]
     indexes: tuple[IndexSpec, ...]

@@ -1,30 +1,29 @@
-"""Fill: build the state of an inner tree node from the windows, between two tuples, when a plan is switched or windows are restored."""
+"""Fill: build the state of an inner tree node from the windows, between two tuples, when a plan changes or windows are restored."""
 
 from __future__ import annotations
 
-from watersmeet.engine.kernel.depth_first import begin, pursue
-from watersmeet.engine.native.mark import Halves, Table, Words, compiled
-from watersmeet.engine.program.layout import DEAD, DONE, FILL_NEXT, NEXT, PHASE, PICK, RUNNING
-from watersmeet.engine.store.window import stamp
+from watersmeet.engine.kernel.depth_first import run_pipeline
+from watersmeet.engine.kernel.leave import begin
+from watersmeet.engine.native.mark import Table, Words, compiled
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.tables import Frame, Group, Memory, Steps
+from watersmeet.engine.store.record import stamp
 
 
 @compiled
 def fill(
-    m: Words, h: Halves, S: Table, I: Table, O: Table, checks: Table, members: Words, sources: Table, counters: Table,
-    keys: Table, cursor: Words, bound: Words, out: Table, control: Words, notes: Table, walk: Table, driver: int, pipe: int,
-) -> int:  # fmt: skip
+    mem: Memory, steps: Steps, frame: Frame, group: Group, out: Table, control: Words, driver: int, pipe: int
+) -> int:
     """Run a pipeline that fills a state for every tuple now in the driving window. Returns DONE or GROW."""
     while True:
-        if control[PHASE] == RUNNING:
-            why = pursue(
-                m, h, S, I, O, checks, members, sources, counters, keys, cursor, bound, out, control, notes, walk
-            )
-            if why != DONE:
+        if control[L.PHASE] == L.PIPELINE:
+            why = run_pipeline(mem, steps, frame, group, out, control)
+            if why != L.DONE:
                 return why
-            control[PHASE] = PICK
-        id = control[FILL_NEXT]
-        if id >= S[driver, NEXT]:
-            return DONE
-        control[FILL_NEXT] = id + 1
-        if m[stamp(S, driver, id)] != DEAD:
-            begin(S, control, bound, pipe, driver, id, 0, -1)
+            control[L.PHASE] = L.PICK
+        tid = control[L.FILL_NEXT]
+        if tid >= mem.stores[driver, L.NEXT]:
+            return L.DONE
+        control[L.FILL_NEXT] = tid + 1
+        if mem.words[stamp(mem, driver, tid)] != L.DEAD:
+            begin(frame, control, pipe, driver, tid, 0)

@@ -15,253 +15,239 @@ more than its lists hold goes on one by one (kernel/depth_first.py), by the same
 
 from __future__ import annotations
 
-from watersmeet.engine.native.hashing import scatter
-from watersmeet.engine.native.mark import Bytes, Halves, Table, Words, compiled, inlined, prefetch
-from watersmeet.engine.program.layout import (
-    ALIVE_IN,
-    ALONE,
-    AT,
-    BLOCK,
-    BUCKETS,
-    CAP,
-    COL0,
-    COLS_IN,
-    DEAD,
-    EXPIRES,
-    EXPIRIES,
-    FAR,
-    FEW,
-    FLOOR,
-    HEADS_AT,
-    HOLDS,
-    INDEX_FROM,
-    INDEX_TO,
-    INSERTS,
-    KEY0,
-    LINK,
-    LIST_COUNTS,
-    LIST_G,
-    LIST_ID,
-    LIST_ROWS,
-    LIST_STORES,
-    MANY,
-    MASK,
-    NCOLS,
-    NEXT,
-    NOTE_FROM,
-    NOTE_ID,
-    NOTE_NOW,
-    NOTE_ROW,
-    NOTE_STREAM,
-    PEAK,
-    PIPE,
-    QUOTA,
-    RANGE,
-    REACHED,
-    ROWS,
-    ROWS_AT,
-    ROWS_IN,
-    SHIFT,
-    SIZE,
-    STRIDE,
-    TAKEN,
-    TIMES_AT,
-    TS_IN,
-    WALK_HELD,
-    WALK_KEPT,
-    WALK_NEXT,
-    WALK_PLACE,
-    WINDOW,
-)  # fmt: skip
-from watersmeet.engine.store.window import record, stamp
+from watersmeet.engine.kernel.leave import begin, expires_next, floor_at
+from watersmeet.engine.native.mark import Table, Words, compiled, inlined, prefetch
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.tables import Frame, Given, Group, Memory
+from watersmeet.engine.store.index import bucket
+from watersmeet.engine.store.record import record, stamp
 
 
 @inlined
-def take(
-    m: Words, S: Table, control: Words, T: Table, data: Words, notes: Table, lists: Table, walk: Table, until: int
-) -> int:
+def take(mem: Memory, group: Group, given: Given, control: Words, until: int) -> int:
     """Choose the next rows of all streams, in global order, and give them their ids. Returns how many they are.
 
     It stops where a row would take the place of a tuple that rows before it may still meet: a ROWS window whose ring has hardly
     any room besides is not for groups. While it chooses, it asks for what the rows will be written to, and for the timestamps of what
     leaves next.
     """
-    n = T.shape[0]
+    n = given.streams.shape[0]
     for k in range(n):
-        lists[LIST_COUNTS, k * n] = 0
-        walk[WALK_NEXT, k] = data[T[k, TS_IN] + T[k, AT]] if T[k, AT] < T[k, ROWS_IN] else until
-    taken, most = 0, min(control[MANY], control[QUOTA])
+        group.lists[L.LIST_COUNTS, k * n] = 0
+        group.walk[L.WALK_NEXT, k] = (
+            given.values[given.streams[k, L.TS_IN] + given.streams[k, L.AT]]
+            if given.streams[k, L.AT] < given.streams[k, L.ROWS_IN]
+            else until
+        )
+    taken, most = 0, min(control[L.GROUP_SIZE], control[L.QUOTA])
     while taken < most:
         s, now = -1, until
         for k in range(n):
-            sooner = walk[WALK_NEXT, k] < now
+            sooner = group.walk[L.WALK_NEXT, k] < now
             s = k if sooner else s
-            now = walk[WALK_NEXT, k] if sooner else now
+            now = group.walk[L.WALK_NEXT, k] if sooner else now
         if s < 0:
             break
-        count = lists[LIST_COUNTS, s * n]
-        id = S[s, NEXT] + count
-        if id - S[s, FLOOR] >= S[s, CAP]:
-            if S[s, WINDOW] == ROWS and taken < FEW:
-                control[MANY] = 0
+        count = group.lists[L.LIST_COUNTS, s * n]
+        tid = mem.stores[s, L.NEXT] + count
+        if tid - mem.stores[s, L.FLOOR] >= mem.stores[s, L.CAP]:
+            if mem.stores[s, L.WINDOW] == L.ROWS and taken < L.GROUP_LEAST:
+                control[L.GROUP_SIZE] = 0
             break
-        prefetch(m, record(S, s, id))
-        prefetch(m, stamp(S, s, id))
-        prefetch(m, stamp(S, s, S[s, FLOOR] + count))
-        at = T[s, AT] + 1
-        T[s, AT] = at
-        walk[WALK_NEXT, s] = data[T[s, TS_IN] + at] if at < T[s, ROWS_IN] else until
-        lists[s * n * LIST_ROWS + LIST_ID, count] = id
-        lists[s * n * LIST_ROWS + LIST_G, count] = taken
-        lists[LIST_COUNTS, s * n] = count + 1
-        notes[taken, NOTE_STREAM] = s
-        notes[taken, NOTE_ID] = id
-        notes[taken, NOTE_NOW] = now
-        notes[taken, NOTE_ROW] = 0
-        walk[WALK_HELD, taken] = 0
-        walk[WALK_KEPT, taken] = 0
+        prefetch(mem.words, record(mem, s, tid))
+        prefetch(mem.words, stamp(mem, s, tid))
+        prefetch(mem.words, stamp(mem, s, mem.stores[s, L.FLOOR] + count))
+        at = given.streams[s, L.AT] + 1
+        given.streams[s, L.AT] = at
+        group.walk[L.WALK_NEXT, s] = (
+            given.values[given.streams[s, L.TS_IN] + at] if at < given.streams[s, L.ROWS_IN] else until
+        )
+        group.lists[s * n * L.LIST_ROWS + L.LIST_ID, count] = tid
+        group.lists[s * n * L.LIST_ROWS + L.LIST_G, count] = taken
+        group.lists[L.LIST_COUNTS, s * n] = count + 1
+        group.notes[taken, L.NOTE_STREAM] = s
+        group.notes[taken, L.NOTE_ID] = tid
+        group.notes[taken, L.NOTE_NOW] = now
+        group.notes[taken, L.NOTE_ROW] = 0
+        group.walk[L.WALK_HELD, taken] = 0
+        group.walk[L.WALK_KEPT, taken] = 0
         taken += 1
-    control[QUOTA] -= taken
+    control[L.QUOTA] -= taken
     return taken
 
 
 @inlined
-def enter(m: Words, S: Table, T: Table, data: Words, flags: Bytes, notes: Table, lists: Table, s: int) -> None:
+def enter(mem: Memory, group: Group, given: Given, s: int) -> None:
     """The rows of one stream enter their window. Those that do not join are taken off the list."""
-    n = T.shape[0]
-    count, list = lists[LIST_COUNTS, s * n], s * n * LIST_ROWS
-    first, mask, at, stride = S[s, NEXT], S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
-    row = T[s, AT] - count
-    for c in range(-1, S[s, NCOLS]):
-        to, step, column = S[s, TIMES_AT], 1, T[s, TS_IN]
+    n = given.streams.shape[0]
+    count, listed = group.lists[L.LIST_COUNTS, s * n], s * n * L.LIST_ROWS
+    first, mask = mem.stores[s, L.NEXT], mem.stores[s, L.MASK]
+    at, stride = mem.stores[s, L.ROWS_AT] + mem.stores[s, L.COL0], mem.stores[s, L.STRIDE]
+    row = given.streams[s, L.AT] - count
+    for c in range(-1, mem.stores[s, L.NCOLS]):
+        to, step, column = mem.stores[s, L.TIMES_AT], 1, given.streams[s, L.TS_IN]
         if c >= 0:
-            to, step, column = at + S[s, COL0] + c, stride, T[s, COLS_IN] + c * T[s, ROWS_IN]
+            to, step, column = at + c, stride, given.streams[s, L.COLS_IN] + c * given.streams[s, L.ROWS_IN]
         for p in range(count):
-            m[to + ((first + p) & mask) * step] = data[column + row + p]
-    if T[s, ALIVE_IN] >= 0:
+            mem.words[to + ((first + p) & mask) * step] = given.values[column + row + p]
+    if given.streams[s, L.ALIVE_IN] >= 0:
         kept = 0
         for p in range(count):
-            id, g = lists[list + LIST_ID, p], lists[list + LIST_G, p]
-            alive = flags[T[s, ALIVE_IN] + row + p] != 0
+            tid, g = group.lists[listed + L.LIST_ID, p], group.lists[listed + L.LIST_G, p]
+            alive = given.flags[given.streams[s, L.ALIVE_IN] + row + p] != 0
             if not alive:
-                m[stamp(S, s, id)] = DEAD
-                notes[g, NOTE_ID] = -1
-            lists[list + LIST_ID, kept] = id
-            lists[list + LIST_G, kept] = g
+                mem.words[stamp(mem, s, tid)] = L.DEAD
+                group.notes[g, L.NOTE_ID] = -1
+            group.lists[listed + L.LIST_ID, kept] = tid
+            group.lists[listed + L.LIST_G, kept] = g
             kept += alive
-        lists[LIST_COUNTS, s * n] = kept
-    S[s, INSERTS] += count
+        group.lists[L.LIST_COUNTS, s * n] = kept
+    mem.stores[s, L.INSERTS] += count
 
 
 @inlined
-def passed(m: Words, S: Table, s: int, floor: int, last: int, now: int) -> int:
-    """The lowest id from `floor` on of a RANGE window that is still there at `now`."""
-    mask, at, limit = S[s, MASK], S[s, TIMES_AT], now - S[s, SIZE]
-    while floor < last and m[at + (floor & mask)] < limit:
-        floor += 1
-    return floor
-
-
-@inlined
-def expire(m: Words, S: Table, notes: Table, walk: Table, s: int, taken: int) -> None:
+def note_window(mem: Memory, group: Group, s: int, taken: int) -> None:
     """Note for each row of the group what the window of `s` holds when it comes.
 
     What has left a RANGE window is looked up for each BLOCK rows only; for what the next BLOCK does not meet any more, timestamps tell.
     """
-    floor, last, window = S[s, FLOOR], S[s, NEXT], S[s, WINDOW]
-    size = S[s, SIZE] if window == ROWS else FAR
-    for first in range(0, taken, BLOCK):
-        if window == RANGE:
-            floor = passed(m, S, s, floor, last, notes[first, NOTE_NOW])
-        for g in range(first, min(first + BLOCK, taken)):
-            last += notes[g, NOTE_STREAM] == s
+    floor, last, window = mem.stores[s, L.FLOOR], mem.stores[s, L.NEXT], mem.stores[s, L.WINDOW]
+    size = mem.stores[s, L.SIZE] if window == L.ROWS else L.FAR
+    for first in range(0, taken, L.BLOCK):
+        if window == L.RANGE:
+            floor = floor_at(mem, s, floor, last, group.notes[first, L.NOTE_NOW])
+        for g in range(first, min(first + L.BLOCK, taken)):
+            last += group.notes[g, L.NOTE_STREAM] == s
             floor = max(floor, last - size)
-            notes[g, NOTE_FROM + 2 * s] = floor
-            notes[g, NOTE_FROM + 2 * s + 1] = last
-            walk[WALK_HELD, g] += last - floor
-    if window == RANGE and taken > 0:
-        floor = passed(m, S, s, floor, last, notes[taken - 1, NOTE_NOW])
-        S[s, EXPIRES] = m[stamp(S, s, floor)] + S[s, SIZE] if floor < last else FAR
-    notes[taken, NOTE_FROM + 2 * s] = floor
-    S[s, EXPIRIES] += floor - S[s, FLOOR]
-    S[s, NEXT] = last
+            group.notes[g, L.NOTE_FROM + 2 * s] = floor
+            group.notes[g, L.NOTE_FROM + 2 * s + 1] = last
+            group.walk[L.WALK_HELD, g] += last - floor
+    if window == L.RANGE and taken > 0:
+        floor = floor_at(mem, s, floor, last, group.notes[taken - 1, L.NOTE_NOW])
+        mem.stores[s, L.EXPIRES] = expires_next(mem, s, floor, last)
+    group.notes[taken, L.NOTE_FROM + 2 * s] = floor
+    mem.stores[s, L.EXPIRIES] += floor - mem.stores[s, L.FLOOR]
+    mem.stores[s, L.NEXT] = last
 
 
 @inlined
-def link_all(m: Words, h: Halves, S: Table, I: Table, ids: Table, row: int, count: int, walk: Table, s: int) -> None:
+def link_all(mem: Memory, group: Group, ids: Table, row: int, count: int, s: int) -> None:
     """Put tuples or entries, whose ids are `ids[row, :count]`, into the indexes of their store."""
-    mask, at, stride = S[s, MASK], S[s, ROWS_AT], S[s, STRIDE]
-    for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
-        heads, shift, buckets, word, next = I[x, HEADS_AT], I[x, SHIFT], I[x, BUCKETS], I[x, KEY0], I[x, LINK]
+    mask, at, stride = mem.stores[s, L.MASK], mem.stores[s, L.ROWS_AT], mem.stores[s, L.STRIDE]
+    for x in range(mem.stores[s, L.INDEX_FROM], mem.stores[s, L.INDEX_TO]):
+        heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
+        word, link = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
         for p in range(count):
-            place = heads + ((scatter(m[at + (ids[row, p] & mask) * stride + word]) >> shift) & buckets)
-            prefetch(h, place)
-            walk[WALK_PLACE, p] = place
+            place = bucket(heads, shift, buckets, mem.words[at + (ids[row, p] & mask) * stride + word])
+            prefetch(mem.halves, place)
+            group.walk[L.WALK_PLACE, p] = place
         for p in range(count):
-            id, place = ids[row, p], walk[WALK_PLACE, p]
-            h[2 * (at + (id & mask) * stride) + next] = h[place]
-            h[place] = id
+            tid, place = ids[row, p], group.walk[L.WALK_PLACE, p]
+            mem.halves[2 * (at + (tid & mask) * stride) + link] = mem.halves[place]
+            mem.halves[place] = tid
 
 
 @inlined
-def enter_all(
-    m: Words, h: Halves, S: Table, I: Table, control: Words, T: Table, data: Words, flags: Bytes, notes: Table, lists: Table, walk: Table
-) -> None:  # fmt: skip
+def enter_all(mem: Memory, group: Group, given: Given, control: Words) -> None:
     """The rows taken enter their windows and indexes, and it is noted what each of them may meet."""
-    n, taken = T.shape[0], control[TAKEN]
+    n, taken = given.streams.shape[0], control[L.GROUP_ROWS]
     for s in range(n):
-        enter(m, S, T, data, flags, notes, lists, s)
-        expire(m, S, notes, walk, s, taken)
+        enter(mem, group, given, s)
+        note_window(mem, group, s, taken)
     for s in range(n):
-        link_all(m, h, S, I, lists, s * n * LIST_ROWS + LIST_ID, lists[LIST_COUNTS, s * n], walk, s)
-        lists[LIST_STORES, s * n] = s
-        S[s, REACHED] = S[s, PIPE]
+        link_all(mem, group, group.lists, s * n * L.LIST_ROWS + L.LIST_ID, group.lists[L.LIST_COUNTS, s * n], s)
+        group.lists[L.LIST_STORES, s * n] = s
+        mem.stores[s, L.REACHED] = mem.stores[s, L.PIPE]
 
 
 @inlined
-def held(m: Words, S: Table, notes: Table, walk: Table, g: int, n: int) -> int:
+def held(mem: Memory, group: Group, g: int, n: int) -> int:
     """How many tuples all windows held when row `g` had come."""
-    count = walk[WALK_HELD, g]
+    count = group.walk[L.WALK_HELD, g]
     for k in range(n):
-        if S[k, WINDOW] == RANGE:
-            floor = notes[g, NOTE_FROM + 2 * k]
-            count -= passed(m, S, k, floor, notes[g, NOTE_FROM + 2 * k + 1], notes[g, NOTE_NOW]) - floor
+        if mem.stores[k, L.WINDOW] == L.RANGE:
+            floor = group.notes[g, L.NOTE_FROM + 2 * k]
+            count -= (
+                floor_at(mem, k, floor, group.notes[g, L.NOTE_FROM + 2 * k + 1], group.notes[g, L.NOTE_NOW]) - floor
+            )
     return count
 
 
 @compiled
-def note_peak(m: Words, S: Table, control: Words, notes: Table, walk: Table, n: int) -> None:
+def note_peak(mem: Memory, group: Group, control: Words, n: int) -> None:
     """The most that all stores held after any row of the group, as far as it has come."""
-    taken, peak, entries = control[TAKEN], control[PEAK], 0
-    for k in range(n, S.shape[0]):
-        entries += S[k, NEXT]
-    if S.shape[0] > n:
+    taken, peak, entries = control[L.GROUP_ROWS], control[L.PEAK], 0
+    for k in range(n, mem.stores.shape[0]):
+        entries += mem.stores[k, L.NEXT]
+    if mem.stores.shape[0] > n:
         for g in range(taken):
-            entries -= walk[WALK_KEPT, g]
+            entries -= group.walk[L.WALK_KEPT, g]
     for g in range(taken):
-        entries += walk[WALK_KEPT, g]
-        if walk[WALK_HELD, g] + entries > peak:
-            peak = max(peak, held(m, S, notes, walk, g, n) + entries)
-    control[PEAK] = peak
+        entries += group.walk[L.WALK_KEPT, g]
+        if group.walk[L.WALK_HELD, g] + entries > peak:
+            peak = max(peak, held(mem, group, g, n) + entries)
+    control[L.PEAK] = peak
 
 
 @compiled
-def pass_by(m: Words, S: Table, notes: Table, g: int, n: int) -> None:
+def pass_by(mem: Memory, notes: Table, g: int, n: int) -> None:
     """All rows before row `g` of the group are through: what had left before it is gone."""
     for k in range(n):
-        S[k, FLOOR] = notes[g, NOTE_FROM + 2 * k]
-        if S[k, WINDOW] == RANGE:
-            S[k, FLOOR] = passed(m, S, k, S[k, FLOOR], notes[g, NOTE_FROM + 2 * k + 1], notes[g, NOTE_NOW])
+        mem.stores[k, L.FLOOR] = notes[g, L.NOTE_FROM + 2 * k]
+        if mem.stores[k, L.WINDOW] == L.RANGE:
+            mem.stores[k, L.FLOOR] = floor_at(
+                mem, k, mem.stores[k, L.FLOOR], notes[g, L.NOTE_FROM + 2 * k + 1], notes[g, L.NOTE_NOW]
+            )
 
 
 @compiled
-def settle(m: Words, S: Table, control: Words, notes: Table, walk: Table, n: int) -> None:
+def settle(mem: Memory, group: Group, control: Words, n: int) -> None:
     """The group is through: what had left before its last row is gone."""
-    note_peak(m, S, control, notes, walk, n)
-    control[HOLDS] = 0
-    for k in range(S.shape[0]):
+    note_peak(mem, group, control, n)
+    control[L.HOLDS] = 0
+    for k in range(mem.stores.shape[0]):
         if k < n:
-            S[k, FLOOR] = notes[control[TAKEN], NOTE_FROM + 2 * k]
-        control[HOLDS] += S[k, NEXT] - S[k, FLOOR]
-    control[TAKEN] = 0
-    control[ALONE] = 0
+            mem.stores[k, L.FLOOR] = group.notes[control[L.GROUP_ROWS], L.NOTE_FROM + 2 * k]
+        control[L.HOLDS] += mem.stores[k, L.NEXT] - mem.stores[k, L.FLOOR]
+    control[L.GROUP_ROWS] = 0
+    control[L.GROUP_SINGLY] = 0
+
+
+@inlined
+def rest_if_small(control: Words) -> None:
+    """Rows go one by one for a while when groups have become too small to pay."""
+    if control[L.GROUP_SIZE] < L.GROUP_LEAST:
+        control[L.GROUP_SIZE] = -L.GROUP_REST
+
+
+@inlined
+def form_group(mem: Memory, group: Group, given: Given, control: Words, until: int) -> bool:
+    """The next rows become a group and enter their windows, if the plan is for groups and the last ones have gone well."""
+    if control[L.GROUP_SIZE] < L.GROUP_LEAST:
+        if control[L.GROUP_SIZE] < 0:
+            control[L.GROUP_SIZE] += 1
+            if control[L.GROUP_SIZE] == 0:
+                control[L.GROUP_SIZE] = min(L.GROUP_LEAST, group.notes.shape[0] - 1)
+        return False
+    control[L.GROUP_ROWS] = take(mem, group, given, control, until)
+    if control[L.GROUP_ROWS] > 0:
+        enter_all(mem, group, given, control)
+        control[L.PHASE] = L.GROUP_PROBES
+        return True
+    rest_if_small(control)
+    return False
+
+
+@inlined
+def next_single(mem: Memory, frame: Frame, group: Group, control: Words) -> int:
+    """The next row of a group that found too much sets out by itself; after the last one the group is through. Returns GO_ON."""
+    g = control[L.GROUP_SINGLY]
+    if g == control[L.GROUP_ROWS]:
+        settle(mem, group, control, frame.bound.shape[0])
+        control[L.PHASE] = L.PICK
+        return L.GO_ON
+    control[L.GROUP_SINGLY] = g + 1
+    s = group.notes[g, L.NOTE_STREAM]
+    if group.notes[g, L.NOTE_ID] >= 0 and mem.stores[s, L.PIPE] >= 0:
+        begin(frame, control, mem.stores[s, L.PIPE], s, group.notes[g, L.NOTE_ID], group.notes[g, L.NOTE_NOW])
+    return L.GO_ON

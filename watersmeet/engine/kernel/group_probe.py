@@ -1,4 +1,4 @@
-"""Together: the pipelines of a group's rows, probe by probe.
+"""Group probe: the pipelines of a group's rows, probe by probe.
 
     first probe    (r1, s7) (r2, s3) ...   all rows of a stream: their buckets, then the newest records, then the next of each chain
     second probe   (r1, s7, t5) ...        all that were found; and so on until results are complete
@@ -23,341 +23,309 @@ from __future__ import annotations
 
 from typing import Final
 
-from watersmeet.engine.kernel.group import link_all
-from watersmeet.engine.native.hashing import scatter
-from watersmeet.engine.native.mark import Halves, Table, Words, inlined, prefetch
-from watersmeet.engine.program.layout import (
-    BLOCK,
-    BUCKETS,
-    CAP,
-    CODE,
-    COL0,
-    EMIT,
-    HEADS_AT,
-    INDEX,
-    INSERTS,
-    KEY0,
-    LEAF_FROM,
-    LEAF_TO,
-    LINK,
-    LIST_COUNTS,
-    LIST_G,
-    LIST_ID,
-    LIST_PARENT,
-    LIST_ROWS,
-    LIST_STORES,
-    MANY,
-    MASK,
-    MATCHES,
-    NCOLS,
-    NEXT,
-    NOTE_FROM,
-    NOTE_NOW,
-    NOTE_ROW,
-    OP_KEY0,
-    OUT_ROWS,
-    PIPE,
-    PROBE,
-    RANGE,
-    REACHED,
-    ROWBASE,
-    ROWS_AT,
-    SHIFT,
-    SIZE,
-    SOURCE_FROM,
-    STORE,
-    STRIDE,
-    TAKEN,
-    TARGET,
-    TIMES_AT,
-    TOTAL,
-    TUPLES_IN,
-    WALK_AT,
-    WALK_HIGH,
-    WALK_KEPT,
-    WALK_KEY,
-    WALK_LOW,
-    WALK_PLACE,
-    WALK_SAFE,
-    WALK_WHO,
-    WANTED,
-    WINDOW,
-)  # fmt: skip
+from watersmeet.engine.kernel.group import link_all, note_peak, rest_if_small, settle
+from watersmeet.engine.native.mark import Table, Words, inlined, prefetch
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.tables import Group, Memory, Steps
+from watersmeet.engine.store.index import bucket
+from watersmeet.engine.store.visible import met
 
-TOO_MUCH: Final = -1  # what go_together returns: rows go on one by one,
+TOO_MUCH: Final = -1  # what run_pipelines returns: rows go on one by one,
 LACKS: Final = -2  # or a state must grow
 
 
 @inlined
-def probe_all(
-    m: Words, h: Halves, S: Table, I: Table, O: Table, members: Words, notes: Table, lists: Table, walk: Table,
-    s: int, pc: int, level: int, n: int, taken: int,
-) -> int:  # fmt: skip
+def next_block(g: int, taken: int) -> int:
+    """The note of the next BLOCK of rows: what had not left by then had not left before row `g` either."""
+    return min(g // L.BLOCK * L.BLOCK + L.BLOCK, taken)
+
+
+@inlined
+def probe_all(mem: Memory, steps: Steps, group: Group, s: int, pc: int, level: int, n: int, taken: int) -> int:
     """Probe with all entries of the level before. Returns the number of matches, or TOO_MUCH if the list can't hold them.
 
     For a state these are the entries with the same key, be their members there or not.
     """
-    count = lists[LIST_COUNTS, s * n + level - 1]
-    x, target, leaf = O[pc, INDEX], O[pc, TARGET], O[pc, OP_KEY0]
-    heads, shift, buckets, word, link = I[x, HEADS_AT], I[x, SHIFT], I[x, BUCKETS], I[x, KEY0], I[x, LINK]
-    mask, at, stride = S[target, MASK], S[target, ROWS_AT], S[target, STRIDE]
-    times, ranged, size = S[target, TIMES_AT], S[target, WINDOW] == RANGE, S[target, SIZE]
-    low_note = NOTE_FROM + 2 * min(target, n)
-    came, made = (s * n + level - 1) * LIST_ROWS, (s * n + level) * LIST_ROWS
-    bound, member = 0, 0  # the level that bound the key's leaf, and which member of an entry it is
+    count = group.lists[L.LIST_COUNTS, s * n + level - 1]
+    x, target, leaf = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET], steps.ops[pc, L.OP_KEY0]
+    heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
+    word, link = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+    mask, at, stride = mem.stores[target, L.MASK], mem.stores[target, L.ROWS_AT], mem.stores[target, L.STRIDE]
+    ranged, low_note = mem.stores[target, L.WINDOW] == L.RANGE, L.NOTE_FROM + 2 * min(target, n)
+    came, made = (s * n + level - 1) * L.LIST_ROWS, (s * n + level) * L.LIST_ROWS
+    binder, member = 0, 0  # the level that bound the key's leaf, and which member of an entry it is
     for j in range(level):
-        of = lists[LIST_STORES, s * n + j]
-        for k in range(S[of, LEAF_FROM], S[of, LEAF_TO]):
-            if members[k] == leaf:
-                bound, member = j, k - S[of, LEAF_FROM]
-    of = lists[LIST_STORES, s * n + bound]
-    keyed = (s * n + bound) * LIST_ROWS + LIST_ID
-    key_mask, key_at, key_stride = S[leaf, MASK], S[leaf, ROWS_AT] + O[pc, OP_KEY0 + 1], S[leaf, STRIDE]
+        of = group.lists[L.LIST_STORES, s * n + j]
+        for k in range(mem.stores[of, L.LEAF_FROM], mem.stores[of, L.LEAF_TO]):
+            if mem.members[k] == leaf:
+                binder, member = j, k - mem.stores[of, L.LEAF_FROM]
+    of = group.lists[L.LIST_STORES, s * n + binder]
+    keyed = (s * n + binder) * L.LIST_ROWS + L.LIST_ID
+    key_mask, key_at, key_stride = (
+        mem.stores[leaf, L.MASK],
+        mem.stores[leaf, L.ROWS_AT] + steps.ops[pc, L.OP_KEY0 + 1],
+        mem.stores[leaf, L.STRIDE],
+    )
     if of >= n:  # the ids of members are put down where matches will be
-        entries, entry = 2 * S[of, ROWS_AT] + member, 2 * S[of, STRIDE]
-        for q in range(lists[LIST_COUNTS, s * n + bound]):
-            lists[made + LIST_ID, q] = h[entries + lists[keyed, q] * entry]
-        keyed = made + LIST_ID
+        entries, entry = 2 * mem.stores[of, L.ROWS_AT] + member, 2 * mem.stores[of, L.STRIDE]
+        for q in range(group.lists[L.LIST_COUNTS, s * n + binder]):
+            group.lists[made + L.LIST_ID, q] = mem.halves[entries + group.lists[keyed, q] * entry]
+        keyed = made + L.LIST_ID
     for p in range(count):
         q = p
-        for j in range(level - 1, bound, -1):
-            q = lists[(s * n + j) * LIST_ROWS + LIST_PARENT, q]
-        key = m[key_at + (lists[keyed, q] & key_mask) * key_stride]
-        place = heads + ((scatter(key) >> shift) & buckets)
-        prefetch(h, place)
-        walk[WALK_KEY, p] = key
-        walk[WALK_PLACE, p] = place
+        for j in range(level - 1, binder, -1):
+            q = group.lists[(s * n + j) * L.LIST_ROWS + L.LIST_PARENT, q]
+        key = mem.words[key_at + (group.lists[keyed, q] & key_mask) * key_stride]
+        place = bucket(heads, shift, buckets, key)
+        prefetch(mem.halves, place)
+        group.walk[L.WALK_KEY, p] = key
+        group.walk[L.WALK_PLACE, p] = place
     active = 0
     for p in range(count):
-        g = lists[came + LIST_G, p]
-        low = notes[g, low_note]
-        id = h[walk[WALK_PLACE, p]]
-        live = id >= low
-        r = at + ((id if live else low) & mask) * stride
-        prefetch(h, 2 * r)
-        prefetch(h, 2 * r + link)
-        walk[WALK_LOW, p] = low
-        walk[WALK_HIGH, p] = notes[g, low_note + 1]
-        walk[WALK_SAFE, p] = notes[min(g // BLOCK * BLOCK + BLOCK, taken), low_note] if ranged else low
-        walk[WALK_WHO, active] = p
-        walk[WALK_AT, active] = id
+        g = group.lists[came + L.LIST_G, p]
+        low = group.notes[g, low_note]
+        tid = mem.halves[group.walk[L.WALK_PLACE, p]]
+        live = tid >= low
+        r = at + ((tid if live else low) & mask) * stride
+        prefetch(mem.halves, 2 * r)
+        prefetch(mem.halves, 2 * r + link)
+        group.walk[L.WALK_LOW, p] = low
+        group.walk[L.WALK_HIGH, p] = group.notes[g, low_note + 1]
+        group.walk[L.WALK_SAFE, p] = group.notes[next_block(g, taken), low_note] if ranged else low
+        group.walk[L.WALK_WHO, active] = p
+        group.walk[L.WALK_AT, active] = tid
         active += live
     found = 0
     while active > 0:
-        if found + active >= lists.shape[1]:
+        if found + active >= group.lists.shape[1]:
             return TOO_MUCH
         kept = 0
         for k in range(active):
-            p, id = walk[WALK_WHO, k], walk[WALK_AT, k]
-            r = at + (id & mask) * stride
-            low = walk[WALK_LOW, p]
-            lists[made + LIST_PARENT, found] = p
-            lists[made + LIST_ID, found] = id
-            lists[made + LIST_G, found] = lists[came + LIST_G, p]
-            there = (m[r + word] == walk[WALK_KEY, p]) & (id < walk[WALK_HIGH, p])
-            if id < walk[WALK_SAFE, p]:
-                there &= m[times + (id & mask)] >= notes[lists[came + LIST_G, p], NOTE_NOW] - size
+            p, tid = group.walk[L.WALK_WHO, k], group.walk[L.WALK_AT, k]
+            r = at + (tid & mask) * stride
+            low = group.walk[L.WALK_LOW, p]
+            g, high, safe = group.lists[came + L.LIST_G, p], group.walk[L.WALK_HIGH, p], group.walk[L.WALK_SAFE, p]
+            group.lists[made + L.LIST_PARENT, found] = p
+            group.lists[made + L.LIST_ID, found] = tid
+            group.lists[made + L.LIST_G, found] = g
+            there = (mem.words[r + word] == group.walk[L.WALK_KEY, p]) & met(
+                mem, group.notes, target, tid, g, low, high, safe
+            )
             found += there
-            id = h[2 * r + link]
-            live = id >= low
-            r = at + ((id if live else low) & mask) * stride
-            prefetch(h, 2 * r)
-            prefetch(h, 2 * r + link)
-            walk[WALK_WHO, kept] = p
-            walk[WALK_AT, kept] = id
+            tid = mem.halves[2 * r + link]
+            live = tid >= low
+            r = at + ((tid if live else low) & mask) * stride
+            prefetch(mem.halves, 2 * r)
+            prefetch(mem.halves, 2 * r + link)
+            group.walk[L.WALK_WHO, kept] = p
+            group.walk[L.WALK_AT, kept] = tid
             kept += live
         active = kept
     return found
 
 
 @inlined
-def keep_met(
-    m: Words, h: Halves, S: Table, members: Words, notes: Table, lists: Table, s: int, level: int, found: int, n: int, taken: int
-) -> int:  # fmt: skip
+def keep_met(mem: Memory, group: Group, s: int, level: int, found: int, n: int, taken: int) -> int:
     """Of the entries found in a state, keep those all of whose members were in their windows when the row came. Returns how many."""
-    list = (s * n + level) * LIST_ROWS
-    state = lists[LIST_STORES, s * n + level]
-    first = S[state, LEAF_FROM]
-    entry = 2 * S[state, STRIDE]
-    for k in range(first, S[state, LEAF_TO]):
-        leaf, at = members[k], 2 * S[state, ROWS_AT] + k - first
-        mask, times, ranged, size = S[leaf, MASK], S[leaf, TIMES_AT], S[leaf, WINDOW] == RANGE, S[leaf, SIZE]
-        low_note = NOTE_FROM + 2 * leaf
+    listed = (s * n + level) * L.LIST_ROWS
+    state = group.lists[L.LIST_STORES, s * n + level]
+    first = mem.stores[state, L.LEAF_FROM]
+    entry = 2 * mem.stores[state, L.STRIDE]
+    for k in range(first, mem.stores[state, L.LEAF_TO]):
+        leaf, at = mem.members[k], 2 * mem.stores[state, L.ROWS_AT] + k - first
+        ranged, low_note = mem.stores[leaf, L.WINDOW] == L.RANGE, L.NOTE_FROM + 2 * leaf
         kept = 0
         for p in range(found):
-            id, g = lists[list + LIST_ID, p], lists[list + LIST_G, p]
-            member = h[at + id * entry]
-            there = (member >= notes[g, low_note]) & (member < notes[g, low_note + 1])
-            if ranged and there and member < notes[min(g // BLOCK * BLOCK + BLOCK, taken), low_note]:
-                there = m[times + (member & mask)] >= notes[g, NOTE_NOW] - size
-            lists[list + LIST_PARENT, kept] = lists[list + LIST_PARENT, p]
-            lists[list + LIST_ID, kept] = id
-            lists[list + LIST_G, kept] = g
+            tid, g = group.lists[listed + L.LIST_ID, p], group.lists[listed + L.LIST_G, p]
+            low, high = group.notes[g, low_note], group.notes[g, low_note + 1]
+            safe = group.notes[next_block(g, taken), low_note] if ranged else low
+            there = met(mem, group.notes, leaf, mem.halves[at + tid * entry], g, low, high, safe)
+            group.lists[listed + L.LIST_PARENT, kept] = group.lists[listed + L.LIST_PARENT, p]
+            group.lists[listed + L.LIST_ID, kept] = tid
+            group.lists[listed + L.LIST_G, kept] = g
             kept += there
         found = kept
     return found
 
 
 @inlined
-def store_all(
-    m: Words, h: Halves, S: Table, I: Table, members: Words, sources: Table, notes: Table, lists: Table, walk: Table,
-    s: int, level: int, state: int, n: int,
-) -> None:  # fmt: skip
+def store_all(mem: Memory, group: Group, s: int, level: int, state: int, n: int) -> None:
     """Store all entries of a list into a state."""
-    count, list = lists[LIST_COUNTS, s * n + level], (s * n + level) * LIST_ROWS
-    begin, stride, first = S[state, ROWS_AT] + S[state, NEXT] * S[state, STRIDE], S[state, STRIDE], S[state, LEAF_FROM]
+    count, listed = group.lists[L.LIST_COUNTS, s * n + level], (s * n + level) * L.LIST_ROWS
+    stride, first = mem.stores[state, L.STRIDE], mem.stores[state, L.LEAF_FROM]
+    begin = mem.stores[state, L.ROWS_AT] + mem.stores[state, L.NEXT] * stride
     for p in range(count):
-        walk[WALK_KEPT, lists[list + LIST_G, p]] += 1
-        walk[WALK_AT, p] = S[state, NEXT] + p
-        walk[WALK_WHO, p] = p
+        group.walk[L.WALK_KEPT, group.lists[listed + L.LIST_G, p]] += 1
+        group.walk[L.WALK_AT, p] = mem.stores[state, L.NEXT] + p
+        group.walk[L.WALK_WHO, p] = p
     for j in range(level, -1, -1):
-        list, of = (s * n + j) * LIST_ROWS, lists[LIST_STORES, s * n + j]
-        size = S[of, LEAF_TO] - S[of, LEAF_FROM]
+        listed, of = (s * n + j) * L.LIST_ROWS, group.lists[L.LIST_STORES, s * n + j]
+        size = mem.stores[of, L.LEAF_TO] - mem.stores[of, L.LEAF_FROM]
         for k in range(size):
-            entries, entry = 2 * S[of, ROWS_AT] + k, 2 * S[of, STRIDE]
+            entries, entry = 2 * mem.stores[of, L.ROWS_AT] + k, 2 * mem.stores[of, L.STRIDE]
             to = 0
-            while members[first + to] != members[S[of, LEAF_FROM] + k]:
+            while mem.members[first + to] != mem.members[mem.stores[of, L.LEAF_FROM] + k]:
                 to += 1
             for p in range(count):
-                q = walk[WALK_WHO, p]
-                id = lists[list + LIST_ID, q]
+                q = group.walk[L.WALK_WHO, p]
+                tid = group.lists[listed + L.LIST_ID, q]
                 if of >= n:
-                    id = h[entries + id * entry]
-                h[2 * (begin + p * stride) + to] = id
+                    tid = mem.halves[entries + tid * entry]
+                mem.halves[2 * (begin + p * stride) + to] = tid
         for p in range(count):
-            walk[WALK_WHO, p] = lists[list + LIST_PARENT, walk[WALK_WHO, p]]
-    for c in range(S[state, NCOLS]):
-        leaf, word = sources[S[state, SOURCE_FROM] + c, 0], sources[S[state, SOURCE_FROM] + c, 1]
-        at, mask, record = S[leaf, ROWS_AT] + word, S[leaf, MASK], S[leaf, STRIDE]
-        member, column = 0, S[state, COL0] + c
-        while members[first + member] != leaf:
+            group.walk[L.WALK_WHO, p] = group.lists[listed + L.LIST_PARENT, group.walk[L.WALK_WHO, p]]
+    for c in range(mem.stores[state, L.NCOLS]):
+        source = mem.stores[state, L.SOURCE_FROM] + c
+        leaf, word = mem.sources[source, 0], mem.sources[source, 1]
+        at, mask, record = mem.stores[leaf, L.ROWS_AT] + word, mem.stores[leaf, L.MASK], mem.stores[leaf, L.STRIDE]
+        member, column = 0, mem.stores[state, L.COL0] + c
+        while mem.members[first + member] != leaf:
             member += 1
         for p in range(count):
             r = begin + p * stride
-            m[r + column] = m[at + (h[2 * r + member] & mask) * record]
-    S[state, NEXT] += count
-    S[state, INSERTS] += count
-    link_all(m, h, S, I, walk, WALK_AT, count, walk, state)
+            mem.words[r + column] = mem.words[at + (mem.halves[2 * r + member] & mask) * record]
+    mem.stores[state, L.NEXT] += count
+    mem.stores[state, L.INSERTS] += count
+    link_all(mem, group, group.walk, L.WALK_AT, count, state)
 
 
 @inlined
-def has_room(S: Table, O: Table, lists: Table, n: int) -> bool:
+def has_room(mem: Memory, steps: Steps, group: Group, n: int) -> bool:
     """Whether twice as many rows would find room in lists and states, as far as one can tell."""
     for s in range(n):
-        pc, level = S[s, PIPE], 0
-        while pc >= 0 and O[pc, CODE] != EMIT:
-            level += O[pc, CODE] == PROBE
-            if 4 * lists[LIST_COUNTS, s * n + level] >= lists.shape[1]:
+        pc, level = mem.stores[s, L.PIPE], 0
+        while pc >= 0 and steps.ops[pc, L.CODE] != L.EMIT:
+            level += steps.ops[pc, L.CODE] == L.PROBE
+            if 4 * group.lists[L.LIST_COUNTS, s * n + level] >= group.lists.shape[1]:
                 return False
-            if O[pc, CODE] == STORE and 8 * lists[LIST_COUNTS, s * n + level] > S[O[pc, TARGET], CAP]:
+            if (
+                steps.ops[pc, L.CODE] == L.STORE
+                and 8 * group.lists[L.LIST_COUNTS, s * n + level] > mem.stores[steps.ops[pc, L.TARGET], L.CAP]
+            ):
                 return False
             pc += 1
     return True
 
 
 @inlined
-def go_together(
-    m: Words, h: Halves, S: Table, I: Table, O: Table, members: Words, sources: Table, control: Words, notes: Table, lists: Table,
-    walk: Table, n: int, limit: int,
-) -> int:  # fmt: skip
+def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: int, limit: int) -> int:
     """Run the pipelines of the rows taken, from where they are. Returns the number of results, TOO_MUCH or LACKS.
 
     How full its lists were decides how many rows the next group may have.
     """
-    taken, stores = control[TAKEN], S.shape[0]
+    taken, stores = control[L.GROUP_ROWS], mem.stores.shape[0]
     for node in range(n, stores + 1):  # the root has no state
         for s in range(n):
-            pc = S[s, REACHED]
+            pc = mem.stores[s, L.REACHED]
             if pc < 0:
                 continue
             end = pc
-            while O[end, CODE] == PROBE:
+            while steps.ops[end, L.CODE] == L.PROBE:
                 end += 1
-            if (O[end, TARGET] if O[end, CODE] == STORE else stores) != node:
+            if (steps.ops[end, L.TARGET] if steps.ops[end, L.CODE] == L.STORE else stores) != node:
                 continue
             level = 0
-            for k in range(S[s, PIPE], pc):
-                level += O[k, CODE] == PROBE
+            for k in range(mem.stores[s, L.PIPE], pc):
+                level += steps.ops[k, L.CODE] == L.PROBE
             for k in range(pc, end):
                 level += 1
-                lists[LIST_STORES, s * n + level] = O[k, TARGET]
+                group.lists[L.LIST_STORES, s * n + level] = steps.ops[k, L.TARGET]
                 found = 0
-                if lists[LIST_COUNTS, s * n + level - 1] > 0:
-                    found = probe_all(m, h, S, I, O, members, notes, lists, walk, s, k, level, n, taken)
+                if group.lists[L.LIST_COUNTS, s * n + level - 1] > 0:
+                    found = probe_all(mem, steps, group, s, k, level, n, taken)
                     if found < 0:
-                        control[MANY] //= 4
+                        control[L.GROUP_SIZE] //= 4
                         return TOO_MUCH
-                    if O[k, TARGET] >= n:
-                        found = keep_met(m, h, S, members, notes, lists, s, level, found, n, taken)
-                lists[LIST_COUNTS, s * n + level] = found
-            S[s, REACHED] = end
-            count = lists[LIST_COUNTS, s * n + level]
+                    if steps.ops[k, L.TARGET] >= n:
+                        found = keep_met(mem, group, s, level, found, n, taken)
+                group.lists[L.LIST_COUNTS, s * n + level] = found
+            mem.stores[s, L.REACHED] = end
+            count = group.lists[L.LIST_COUNTS, s * n + level]
             if node < stores:
-                if S[node, NEXT] + count > S[node, CAP]:
-                    if 4 * count > S[node, CAP]:
-                        control[MANY] //= 4
+                if mem.stores[node, L.NEXT] + count > mem.stores[node, L.CAP]:
+                    if 4 * count > mem.stores[node, L.CAP]:
+                        control[L.GROUP_SIZE] //= 4
                         return TOO_MUCH
-                    control[WANTED] = node
+                    control[L.WANTED] = node
                     return LACKS
-                store_all(m, h, S, I, members, sources, notes, lists, walk, s, level, node, n)
-                S[s, REACHED] = end + 1
+                store_all(mem, group, s, level, node, n)
+                mem.stores[s, L.REACHED] = end + 1
             else:
                 for p in range(count):
-                    notes[lists[(s * n + level) * LIST_ROWS + LIST_G, p], NOTE_ROW] += 1
+                    group.notes[group.lists[(s * n + level) * L.LIST_ROWS + L.LIST_G, p], L.NOTE_ROW] += 1
     total = 0
     for g in range(taken):
-        count = notes[g, NOTE_ROW]
-        notes[g, NOTE_ROW] = total
+        count = group.notes[g, L.NOTE_ROW]
+        group.notes[g, L.NOTE_ROW] = total
         total += count
     if total > limit:
-        control[MANY] //= 4
+        control[L.GROUP_SIZE] //= 4
         return TOO_MUCH
-    if 4 * total < limit and has_room(S, O, lists, n):
-        control[MANY] = min(2 * control[MANY], notes.shape[0] - 1)
+    if 4 * total < limit and has_room(mem, steps, group, n):
+        control[L.GROUP_SIZE] = min(2 * control[L.GROUP_SIZE], group.notes.shape[0] - 1)
     return total
 
 
 @inlined
-def write_all(
-    h: Halves, S: Table, O: Table, members: Words, counters: Table, out: Table, control: Words, notes: Table, lists: Table, walk: Table,
-    n: int,
-) -> None:  # fmt: skip
-    """Count what was probed and found, and write the results down, in the order of the rows that made them."""
-    before = control[OUT_ROWS]
+def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Words) -> int:
+    """Count what was probed and found, and write the results down, in the order of the rows that made them. Returns GO_ON."""
+    n, before = out.shape[0] - 1, control[L.OUT_ROWS]
     for s in range(n):
-        pc, level = S[s, PIPE], 0
+        pc, level = mem.stores[s, L.PIPE], 0
         if pc < 0:
             continue
-        while O[pc, CODE] != EMIT:
-            if O[pc, CODE] == PROBE:
-                counters[pc, TUPLES_IN] += lists[LIST_COUNTS, s * n + level]
+        while steps.ops[pc, L.CODE] != L.EMIT:
+            if steps.ops[pc, L.CODE] == L.PROBE:
+                steps.counters[pc, L.TUPLES_IN] += group.lists[L.LIST_COUNTS, s * n + level]
                 level += 1
-                counters[pc, MATCHES] += lists[LIST_COUNTS, s * n + level]
+                steps.counters[pc, L.MATCHES] += group.lists[L.LIST_COUNTS, s * n + level]
             pc += 1
-        count, list = lists[LIST_COUNTS, s * n + level], (s * n + level) * LIST_ROWS
+        count, listed = group.lists[L.LIST_COUNTS, s * n + level], (s * n + level) * L.LIST_ROWS
         for p in range(count):
-            g = lists[list + LIST_G, p]
-            row = before + notes[g, NOTE_ROW]
-            notes[g, NOTE_ROW] += 1
-            out[n, row] = notes[g, NOTE_NOW]
-            walk[WALK_PLACE, p] = row
-            walk[WALK_WHO, p] = p
+            g = group.lists[listed + L.LIST_G, p]
+            row = before + group.notes[g, L.NOTE_ROW]
+            group.notes[g, L.NOTE_ROW] += 1
+            out[n, row] = group.notes[g, L.NOTE_NOW]
+            group.walk[L.WALK_PLACE, p] = row
+            group.walk[L.WALK_WHO, p] = p
         for j in range(level, -1, -1):
-            list, of = (s * n + j) * LIST_ROWS, lists[LIST_STORES, s * n + j]
+            listed, of = (s * n + j) * L.LIST_ROWS, group.lists[L.LIST_STORES, s * n + j]
             if of < n:
-                base = S[of, ROWBASE]
+                base = mem.stores[of, L.ROWBASE]
                 for p in range(count):
-                    q = walk[WALK_WHO, p]
-                    out[of, walk[WALK_PLACE, p]] = lists[list + LIST_ID, q] + base
-                    walk[WALK_WHO, p] = lists[list + LIST_PARENT, q]
+                    q = group.walk[L.WALK_WHO, p]
+                    out[of, group.walk[L.WALK_PLACE, p]] = group.lists[listed + L.LIST_ID, q] + base
+                    group.walk[L.WALK_WHO, p] = group.lists[listed + L.LIST_PARENT, q]
                 continue
             for p in range(count):
-                q = walk[WALK_WHO, p]
-                walk[WALK_AT, p] = 2 * (S[of, ROWS_AT] + lists[list + LIST_ID, q] * S[of, STRIDE])
-                walk[WALK_WHO, p] = lists[list + LIST_PARENT, q]
-            for k in range(S[of, LEAF_TO] - S[of, LEAF_FROM]):
-                leaf = members[S[of, LEAF_FROM] + k]
-                base = S[leaf, ROWBASE]
+                q = group.walk[L.WALK_WHO, p]
+                group.walk[L.WALK_AT, p] = 2 * (
+                    mem.stores[of, L.ROWS_AT] + group.lists[listed + L.LIST_ID, q] * mem.stores[of, L.STRIDE]
+                )
+                group.walk[L.WALK_WHO, p] = group.lists[listed + L.LIST_PARENT, q]
+            for k in range(mem.stores[of, L.LEAF_TO] - mem.stores[of, L.LEAF_FROM]):
+                leaf = mem.members[mem.stores[of, L.LEAF_FROM] + k]
+                base = mem.stores[leaf, L.ROWBASE]
                 for p in range(count):
-                    out[leaf, walk[WALK_PLACE, p]] = h[walk[WALK_AT, p] + k] + base
-    control[OUT_ROWS] = before + control[TOTAL]
+                    out[leaf, group.walk[L.WALK_PLACE, p]] = mem.halves[group.walk[L.WALK_AT, p] + k] + base
+    control[L.OUT_ROWS] = before + control[L.GROUP_RESULTS]
+    control[L.PHASE] = L.PICK
+    return L.GO_ON
+
+
+@inlined
+def probe_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Words) -> int:
+    """Go on with the group that is under way. Returns GO_ON, GROW if a state has no room, OUT_FULL if the output has none."""
+    n = out.shape[0] - 1
+    total = run_pipelines(mem, steps, group, control, n, out.shape[1])
+    if total == LACKS:
+        note_peak(mem, group, control, n)
+        return L.GROW
+    rest_if_small(control)
+    if total == TOO_MUCH:
+        control[L.PHASE] = L.GROUP_SINGLES
+        return L.GO_ON
+    settle(mem, group, control, n)
+    control[L.GROUP_RESULTS] = total
+    control[L.PHASE] = L.GROUP_WRITES
+    return L.OUT_FULL if total > out.shape[1] - control[L.OUT_ROWS] else L.GO_ON

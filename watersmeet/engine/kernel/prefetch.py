@@ -10,7 +10,7 @@ the steps that the row's first two probes will take, and asks for what its next 
     with each row then  one step of all: record -> next record; if it matches -> bucket of the second probe -> record -> next record
 
 A step is a loop over a list without a branch in it: each walker's next place is written down, and the list's end moves on only if there
-is one. (A walker that took its steps by itself, with branches, cost three times as much: docs/decisions.md, 23.)
+is one. (A walker that took its steps by itself, with branches, cost three times as much: docs/internals/decisions.md, 23.)
 
 Nothing here changes what the kernel does; it is on only when the arena is larger than the cache. A walker may stand on a tuple
 that has left meanwhile: all it finds there is a place in the arena, and the worst it can do is to ask for a line that nobody needs.
@@ -18,166 +18,134 @@ that has left meanwhile: all it finds there is a place in the arena, and the wor
 
 from __future__ import annotations
 
-from watersmeet.engine.native.hashing import scatter
-from watersmeet.engine.native.mark import Halves, Table, Words, inlined, prefetch
-from watersmeet.engine.program.layout import (
-    BUCKETS,
-    CODE,
-    COL0,
-    COLS_IN,
-    FLOOR,
-    GROUP,
-    HEADS_AT,
-    INDEX,
-    INDEX_FROM,
-    INDEX_TO,
-    INNER,
-    INNERS,
-    KEY0,
-    KIND,
-    LINK,
-    MASK,
-    NEXT,
-    NKEYS,
-    OP_KEY0,
-    OP_NKEYS,
-    ORDERED,
-    OUTER,
-    OUTER_ROW,
-    OUTERS,
-    PIPE,
-    PROBE,
-    ROWS_AT,
-    ROWS_IN,
-    SHIFT,
-    STATE,
-    STORE,
-    STRIDE,
-    TARGET,
-)  # fmt: skip
-from watersmeet.engine.store.window import record, stamp
+from watersmeet.engine.native.mark import Table, Words, inlined, prefetch
+from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.tables import Given, Memory, Steps
+from watersmeet.engine.store.index import bucket, head_of
+from watersmeet.engine.store.record import record, stamp
 
 
 @inlined
-def head_of(I: Table, x: int, key: int) -> int:
-    return I[x, HEADS_AT] + ((scatter(key) >> I[x, SHIFT]) & I[x, BUCKETS])
-
-
-@inlined
-def column_of(S: Table, T: Table, s: int, word: int) -> int:
+def column_of(mem: Memory, given: Given, s: int, word: int) -> int:
     """Where the input has the column that lies at `word` in the records of a stream."""
-    return T[s, COLS_IN] + (word - S[s, COL0]) * T[s, ROWS_IN]
+    return given.streams[s, L.COLS_IN] + (word - mem.stores[s, L.COL0]) * given.streams[s, L.ROWS_IN]
 
 
 @inlined
 def set_out(
-    h: Halves, S: Table, I: Table, O: Table, W: Table, data: Words, s: int, pc: int, column: int, first: int, last: int
+    mem: Memory, steps: Steps, given: Given, walkers: Table, s: int, pc: int, column: int, first: int, last: int
 ) -> None:
     """The buckets of a group's rows are here: ask for the newest record of each."""
-    x, target = O[pc, INDEX], O[pc, TARGET]
-    heads, shift, buckets, key, link = I[x, HEADS_AT], I[x, SHIFT], I[x, BUCKETS], 2 * I[x, KEY0], I[x, LINK]
-    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
+    x, target = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET]
+    heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
+    key, link = 2 * mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+    floor, mask = mem.stores[target, L.FLOOR], mem.stores[target, L.MASK]
+    at, stride = 2 * mem.stores[target, L.ROWS_AT], 2 * mem.stores[target, L.STRIDE]
     outers = 0
     for row in range(first, last):
-        id = h[heads + ((scatter(data[column + row]) >> shift) & buckets)]
-        live = id >= floor
-        r = at + ((id if live else floor) & mask) * stride
-        prefetch(h, r + key)
-        prefetch(h, r + link)
-        W[s, OUTER_ROW + outers] = row
-        W[s, OUTER + outers] = r
+        tid = mem.halves[bucket(heads, shift, buckets, given.values[column + row])]
+        live = tid >= floor
+        r = at + ((tid if live else floor) & mask) * stride
+        prefetch(mem.halves, r + key)
+        prefetch(mem.halves, r + link)
+        walkers[s, L.OUTER_ROW + outers] = row
+        walkers[s, L.OUTER + outers] = r
         outers += live
-    W[s, OUTERS], W[s, INNERS] = outers, 0
+    walkers[s, L.OUTERS], walkers[s, L.INNERS] = outers, 0
 
 
 @inlined
-def walk_inner(h: Halves, S: Table, I: Table, O: Table, W: Table, s: int, pc: int) -> None:
+def walk_inner(mem: Memory, steps: Steps, walkers: Table, s: int, pc: int) -> None:
     """Buckets and records of the second probe are here: ask for the record that comes next in each chain."""
-    x, target = O[pc, INDEX], O[pc, TARGET]
-    key, link = 2 * I[x, KEY0], I[x, LINK]
-    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
+    x, target = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET]
+    key, link = 2 * mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+    floor, mask = mem.stores[target, L.FLOOR], mem.stores[target, L.MASK]
+    at, stride = 2 * mem.stores[target, L.ROWS_AT], 2 * mem.stores[target, L.STRIDE]
     kept = 0
-    for k in range(W[s, INNERS]):
-        id = h[W[s, INNER + k]]
-        live = id >= floor
-        r = at + ((id if live else floor) & mask) * stride
-        prefetch(h, r + key)
-        prefetch(h, r + link)
-        W[s, INNER + kept] = r + link
+    for k in range(walkers[s, L.INNERS]):
+        tid = mem.halves[walkers[s, L.INNER + k]]
+        live = tid >= floor
+        r = at + ((tid if live else floor) & mask) * stride
+        prefetch(mem.halves, r + key)
+        prefetch(mem.halves, r + link)
+        walkers[s, L.INNER + kept] = r + link
         kept += live
-    W[s, INNERS] = min(kept, GROUP)  # as many may join them in walk_outer
+    walkers[s, L.INNERS] = min(kept, L.WALKERS)  # as many may join them in walk_outer
 
 
 @inlined
-def walk_outer(
-    m: Words, h: Halves, S: Table, I: Table, O: Table, W: Table, T: Table, data: Words, s: int, pc: int, column: int
-) -> None:
+def walk_outer(mem: Memory, steps: Steps, given: Given, walkers: Table, s: int, pc: int, column: int) -> None:
     """Records of the first probe are here: ask for the second probe's bucket where one matches, and for the next of each chain.
 
     What is stored in between goes into the bucket of the same key in its state, mostly.
     """
-    stores = O[pc + 1, CODE] == STORE
-    x, target, after = O[pc, INDEX], O[pc, TARGET], pc + 1 + stores
-    key, link = I[x, KEY0], I[x, LINK]
-    floor, mask, at, stride = S[target, FLOOR], S[target, MASK], 2 * S[target, ROWS_AT], 2 * S[target, STRIDE]
-    leaf, word, y = O[after, OP_KEY0], O[after, OP_KEY0 + 1], 0
+    stores = steps.ops[pc + 1, L.CODE] == L.STORE
+    x, target, after = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET], pc + 1 + stores
+    key, link = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+    floor, mask = mem.stores[target, L.FLOOR], mem.stores[target, L.MASK]
+    at, stride = 2 * mem.stores[target, L.ROWS_AT], 2 * mem.stores[target, L.STRIDE]
+    leaf, word, y = steps.ops[after, L.OP_KEY0], steps.ops[after, L.OP_KEY0 + 1], 0
     own = leaf == s
     goes_on = (
-        O[after, CODE] == PROBE and O[after, OP_NKEYS] == 1 and (own or (leaf == target and S[target, KIND] != STATE))
+        steps.ops[after, L.CODE] == L.PROBE
+        and steps.ops[after, L.OP_NKEYS] == 1
+        and (own or (leaf == target and mem.stores[target, L.KIND] != L.STATE))
     )
     if goes_on:
-        y = O[after, INDEX]
-    z, state = y, O[pc + 1, TARGET]
-    if stores and S[state, INDEX_FROM] < S[state, INDEX_TO]:
-        z = S[state, INDEX_FROM]
-    heads, shift, buckets, second = I[y, HEADS_AT], I[y, SHIFT], I[y, BUCKETS], column_of(S, T, s, word)
-    state_heads, state_shift, state_buckets = I[z, HEADS_AT], I[z, SHIFT], I[z, BUCKETS]
-    kept, inners = 0, W[s, INNERS]
-    for k in range(W[s, OUTERS]):
-        row, r = W[s, OUTER_ROW + k], W[s, OUTER + k]
+        y = steps.ops[after, L.INDEX]
+    z, state = y, steps.ops[pc + 1, L.TARGET]
+    if stores and mem.stores[state, L.INDEX_FROM] < mem.stores[state, L.INDEX_TO]:
+        z = mem.stores[state, L.INDEX_FROM]
+    second = column_of(mem, given, s, word)
+    heads, shift, buckets = mem.indexes[y, L.HEADS_AT], mem.indexes[y, L.SHIFT], mem.indexes[y, L.BUCKETS]
+    state_heads, state_shift = mem.indexes[z, L.HEADS_AT], mem.indexes[z, L.SHIFT]
+    state_buckets = mem.indexes[z, L.BUCKETS]
+    kept, inners = 0, walkers[s, L.INNERS]
+    for k in range(walkers[s, L.OUTERS]):
+        row, r = walkers[s, L.OUTER_ROW + k], walkers[s, L.OUTER + k]
         if goes_on:
-            value = data[second + row] if own else m[(r >> 1) + word]
-            same = m[(r >> 1) + key] == data[column + row]
-            place = heads + (((scatter(value) >> shift) & buckets) if same else 0)
-            prefetch(h, place)
+            value = given.values[second + row] if own else mem.words[(r >> 1) + word]
+            same = mem.words[(r >> 1) + key] == given.values[column + row]
+            place = bucket(heads, shift, buckets, value) if same else heads
+            prefetch(mem.halves, place)
             if stores:
-                prefetch(h, state_heads + (((scatter(value) >> state_shift) & state_buckets) if same else 0))
-            W[s, INNER + inners] = place
+                prefetch(mem.halves, bucket(state_heads, state_shift, state_buckets, value) if same else state_heads)
+            walkers[s, L.INNER + inners] = place
             inners += same
-        id = h[r + link]
-        live = id >= floor
-        r = at + ((id if live else floor) & mask) * stride
-        prefetch(h, r + 2 * key)
-        prefetch(h, r + link)
-        W[s, OUTER_ROW + kept] = row
-        W[s, OUTER + kept] = r
+        tid = mem.halves[r + link]
+        live = tid >= floor
+        r = at + ((tid if live else floor) & mask) * stride
+        prefetch(mem.halves, r + 2 * key)
+        prefetch(mem.halves, r + link)
+        walkers[s, L.OUTER_ROW + kept] = row
+        walkers[s, L.OUTER + kept] = r
         kept += live
-    W[s, OUTERS], W[s, INNERS] = kept, inners
+    walkers[s, L.OUTERS], walkers[s, L.INNERS] = kept, inners
 
 
 @inlined
-def look_ahead(
-    m: Words, h: Halves, S: Table, I: Table, O: Table, W: Table, T: Table, data: Words, s: int, at: int
-) -> None:
+def look_ahead(mem: Memory, steps: Steps, given: Given, walkers: Table, control: Words, s: int, at: int) -> None:
     """Row `at` of stream `s` is next: walk on before those behind it."""
-    pc, rows = S[s, PIPE], T[s, ROWS_IN]
-    leads = pc >= 0 and O[pc, CODE] == PROBE and O[pc, OP_NKEYS] == 1
-    column = column_of(S, T, s, O[pc, OP_KEY0 + 1]) if leads else 0
-    prefetch(m, record(S, s, S[s, NEXT] + GROUP))
-    prefetch(m, stamp(S, s, S[s, NEXT] + GROUP))
-    prefetch(m, stamp(S, s, S[s, FLOOR] + GROUP))
-    row = at + 2 * GROUP
+    pc, rows = mem.stores[s, L.PIPE], given.streams[s, L.ROWS_IN]
+    leads = pc >= 0 and steps.ops[pc, L.CODE] == L.PROBE and steps.ops[pc, L.OP_NKEYS] == 1
+    column = column_of(mem, given, s, steps.ops[pc, L.OP_KEY0 + 1]) if leads else 0
+    prefetch(mem.words, record(mem, s, mem.stores[s, L.NEXT] + L.WALKERS))
+    prefetch(mem.words, stamp(mem, s, mem.stores[s, L.NEXT] + L.WALKERS))
+    prefetch(mem.words, stamp(mem, s, mem.stores[s, L.FLOOR] + L.WALKERS))
+    row = at + 2 * L.WALKERS
     if row < rows:
-        for x in range(S[s, INDEX_FROM], S[s, INDEX_TO]):
-            if I[x, NKEYS] == 1 and I[x, ORDERED] == 0:
-                prefetch(h, head_of(I, x, data[column_of(S, T, s, I[x, KEY0]) + row]))
+        for x in range(mem.stores[s, L.INDEX_FROM], mem.stores[s, L.INDEX_TO]):
+            if mem.indexes[x, L.NKEYS] == 1 and mem.indexes[x, L.ORDERED] == 0:
+                key = given.values[column_of(mem, given, s, mem.indexes[x, L.KEY0]) + row]
+                prefetch(mem.halves, head_of(mem, x, key))
         if leads:
-            prefetch(h, head_of(I, O[pc, INDEX], data[column + row]))
+            prefetch(mem.halves, head_of(mem, steps.ops[pc, L.INDEX], given.values[column + row]))
     if leads:
-        if at % GROUP == 0:
-            set_out(h, S, I, O, W, data, s, pc, column, at + GROUP, min(at + 2 * GROUP, rows))
+        if at % L.WALKERS == 0:
+            control[L.SET_OUT] += 1
+            set_out(mem, steps, given, walkers, s, pc, column, at + L.WALKERS, min(at + 2 * L.WALKERS, rows))
             return
-        if W[s, INNERS] > 0:
-            walk_inner(h, S, I, O, W, s, pc + 1 + (O[pc + 1, CODE] == STORE))
-        if W[s, OUTERS] > 0:
-            walk_outer(m, h, S, I, O, W, T, data, s, pc, column)
+        if walkers[s, L.INNERS] > 0:
+            walk_inner(mem, steps, walkers, s, pc + 1 + (steps.ops[pc + 1, L.CODE] == L.STORE))
+        if walkers[s, L.OUTERS] > 0:
+            walk_outer(mem, steps, given, walkers, s, pc, column)

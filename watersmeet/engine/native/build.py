@@ -22,6 +22,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from watersmeet.engine.native import mark as compiled
+from watersmeet.engine.native.load import is_named_tuple
 
 # No reference counting (`_nrt`): the arrays belong to the caller, and counting them costs ten times what the kernel does.
 _OPTIONS: dict[str, Any] = {
@@ -33,6 +34,8 @@ def _type(hint: Any) -> Any:
     if hint in compiled.ARRAYS:
         kind = compiled.ARRAYS[hint]
         return types.Array(getattr(types, kind.element), kind.dimensions, "C")
+    if is_named_tuple(hint):
+        return types.NamedTuple(tuple(map(_type, get_type_hints(hint).values())), hint)  # type: ignore[no-untyped-call]
     return {int: types.int64, bool: types.boolean}[hint]
 
 

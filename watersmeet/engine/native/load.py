@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -34,11 +34,19 @@ from watersmeet.errors import WatersmeetError
 # What is made at once, by a process each: names of functions in the engine.
 PARTS: Final[tuple[tuple[str, ...], ...]] = (
     ("kernel.run.run",),
-    ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.rebuild.rehash", "rows.payload._by_piece",
+    ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.partition.rehash", "rows.payload._by_piece",
      "rows.payload._take_words", "rows.values._hash_strings", "rows.values.mix_into"),
 )  # fmt: skip
 # The files that compiled code is made from; a change in another file compiles nothing again.
-SOURCES: Final = ("native/*.py", "kernel/*.py", "store/*.py", "program/layout.py", "rows/payload.py", "rows/values.py")
+SOURCES: Final = (
+    "native/*.py",
+    "kernel/*.py",
+    "store/*.py",
+    "program/layout.py",
+    "program/tables.py",
+    "rows/payload.py",
+    "rows/values.py",
+)
 _ENGINE: Final = Path(__file__).parent.parent
 _RETURNS: Final[dict[str, Callable[[int], Any]]] = {"int64": int, "int32": int, "bool": bool, "none": lambda _: None}
 _FINE: Final = (0, -2)  # what compiled functions return beside their result: all well, and None
@@ -146,6 +154,20 @@ def _last(said: str) -> str:
     return lines[-1] if lines else "its process ended without a word"
 
 
+def is_named_tuple(hint: Any) -> bool:
+    """Whether a type is a named tuple."""
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+
+
+def _flat(args: Iterable[Any]) -> Iterator[Any]:
+    """Arguments one by one, those in named tuples too."""
+    for value in args:
+        if isinstance(value, tuple):
+            yield from value
+        else:
+            yield value
+
+
 class Native:
     """A function that Python calls; its code is loaded, and if need be made, when it is called first."""
 
@@ -165,7 +187,7 @@ class Native:
                 if self._code is None:
                     self._load()
         words = []
-        for k, (value, kind, (last, same)) in enumerate(zip(args, self._kinds, self._last, strict=True)):
+        for k, (value, kind, (last, same)) in enumerate(zip(_flat(args), self._kinds, self._last, strict=True)):
             if kind is None:
                 words.append(int(value).to_bytes(8, "little", signed=True))
             elif last() is value:
@@ -196,7 +218,10 @@ class Native:
         line, _, code = path_of(name).read_bytes().partition(b"\n")
         symbol, returns, size = line.decode().split()
         hints = get_type_hints(self.__wrapped__)
-        self._kinds = [self.arrays.get(hints[p]) for p in hints if p != "return"]
+        given = [
+            tuple(get_type_hints(h).values()) if is_named_tuple(h) else h for p, h in hints.items() if p != "return"
+        ]
+        self._kinds = [self.arrays.get(hint) for hint in _flat(given)]
         self._last: list[tuple[Callable[[], Any], bytes]] = [(_nothing, b"")] * len(self._kinds)
         self._returns = _RETURNS[returns]
         engine = _engine()

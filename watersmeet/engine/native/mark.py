@@ -2,7 +2,7 @@
 
 `compiled` functions can be called from Python: they are machine code, kept on disk (load.py). `inlined` ones become part of those
 that call them. numba makes the code, in a process of its own (build.py), and takes the types from the annotations: `Words`, `Halves`,
-`Bytes`, `Table`, int and bool.
+`Bytes`, `Table`, int, bool, and named tuples of arrays, which cost nothing: compiled code gets their arrays one by one.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from watersmeet.model.bind import BoundQuery, Comparison, Side
 from watersmeet.model.expr import Compare, Expr, type_of
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Leaf, Node, Plan, Tree, leaves, nodes
-from watersmeet.model.program import Check, Emit, End, IndexSpec, Keep, Op, Probe, Program, Source, StoreSpec
+from watersmeet.model.program import Check, Emit, End, IndexSpec, Keep, Op, Probe, Program, Source, StoreKind, StoreSpec
 from watersmeet.model.types import Type
 
 
@@ -41,6 +41,7 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
 @dataclass
 class _Store:
     name: str
+    kind: StoreKind
     leaves: tuple[int, ...]
     sources: list[Source] = field(default_factory=list)
     indexes: list[IndexSpec] = field(default_factory=list)
@@ -54,12 +55,12 @@ class _Compiler:
         self.late: list[Expr] = []
         self.decided: list[Comparison] = []
         self._settle_columns()
-        self.stores = [_Store(a, (i,)) for a, i in self.number.items()]
+        self.stores = [_Store(a, self._kind(a), (i,)) for a, i in self.number.items()]
         self.of_node: dict[Node, int] = {}
         for node in nodes(plan.root):
             if node is not plan.root:
                 self.of_node[node] = len(self.stores)
-                self.stores.append(_Store(str(node), tuple(self.number[leaf.stream] for leaf in leaves(node))))
+                self.stores.append(_Store(str(node), "state", tuple(self.number[leaf.stream] for leaf in leaves(node))))
 
     def _settle_columns(self) -> None:
         """Which expressions the kernel sees, and which predicates it can't decide; depends on the query alone."""
@@ -77,6 +78,10 @@ class _Compiler:
             else:
                 self.late.append(Compare(comparison.op, comparison.left.expr, comparison.right.expr))
         self.late += self.graph.residuals
+
+    def _kind(self, alias: str) -> StoreKind:
+        window = self.bound.source(alias).window
+        return "pool" if window and window.partition else "ring"
 
     def _column(self, side: Side) -> Source:
         leaf = self.number[side.stream]
@@ -111,7 +116,7 @@ class _Compiler:
                 if not isinstance(op, Keep):
                     probes.append(op)
             fill.append((self.number[driver], (*probes, Keep(store), End())))
-        stores = tuple(StoreSpec(s.name, s.leaves, tuple(s.sources), tuple(s.indexes)) for s in self.stores)
+        stores = tuple(StoreSpec(s.name, s.kind, s.leaves, tuple(s.sources), tuple(s.indexes)) for s in self.stores)
         return Program(
             self.bound, self.plan, tuple(map(tuple, self.columns)), stores, tuple(arrive), tuple(leave), tuple(fill),
             tuple(self.late),

@@ -1,6 +1,6 @@
 """Where things lie: the columns of the tables of integers that make up a Program and its state.
 
-All state lives in one arena of 64-bit words, seen as int64 (`m`) and as int32 (`h`). A *store* is a window of a stream or the
+All state lives in one arena of 64-bit words, seen as int64 (`words`) and as int32 (`halves`). A *store* is a window of a stream or the
 state of an inner tree node; an *index* finds tuples of a store; an *op* is a step of a pipeline.
 
 A store is an array of records, one a slot, with all that a probe looks at side by side, so that a match costs one cache line:
@@ -27,9 +27,9 @@ STATE: Final = 2
 RANGE: Final = 0
 ROWS: Final = 1
 PARTITION: Final = 2
-FOREVER: Final = 3
+UNBOUNDED: Final = 3
 
-# columns of the table of stores (S)
+# columns of the table of stores
 KIND: Final = 0
 CAP: Final = 1  # slots; a power of two in a RING
 MASK: Final = 2  # slot of an id: id & MASK
@@ -72,7 +72,7 @@ STORE_WIDTH: Final = 34
 ROWNUM: Final = 0  # word: its row number (POOL)
 FREE_LINK: Final = 2  # half word: next free slot, or next newer tuple of its partition (POOL)
 
-# columns of the table of indexes (I)
+# columns of the table of indexes
 ORDERED: Final = 0  # 0: hash chains; 1: ordered tree
 NKEYS: Final = 1
 KEY0: Final = 2  # words of up to MAX_KEYS columns
@@ -88,7 +88,7 @@ DOUBLY: Final = 14  # whether BACK is kept
 INDEX_WIDTH: Final = 15
 MAX_KEYS: Final = 4
 
-# columns of the table of ops (O)
+# columns of the table of ops
 CODE: Final = 0
 TARGET: Final = 1  # store probed or stored into
 INDEX: Final = 2
@@ -121,7 +121,7 @@ TUPLES_IN: Final = 0
 MATCHES: Final = 1
 COUNTER_WIDTH: Final = 2
 
-# columns of the table of inputs (T), a row for each stream
+# columns of the table of given streams, a row for each stream
 AT: Final = 0  # next row
 ROWS_IN: Final = 1  # number of rows
 TS_IN: Final = 2  # offset of timestamps in the input
@@ -138,24 +138,27 @@ PC: Final = 2  # op to go on with
 START: Final = 3  # first op of the pipeline under way
 STREAM: Final = 4  # stream of the tuple under way
 NOW: Final = 5  # result_ts of what is emitted
-VICTIM: Final = 6  # id that leaves after its deletions have been emitted; -1: none
+LEAVING: Final = 6  # id that leaves after its deletions have been emitted; -1: none
 WANTED: Final = 7  # store that must grow
 FRESH: Final = 8  # 1: enter PC from above; 0: go on below it
 QUOTA: Final = 9  # arrivals until the kernel comes back by itself
 FILL_NEXT: Final = 10  # next tuple of the driving window when a state is filled
-AHEAD: Final = 11  # whether to prefetch for rows to come
+PREFETCHES: Final = 11  # whether to prefetch for rows to come
 HOLDS: Final = 12  # tuples and entries in all stores
 PEAK: Final = 13  # the most that HOLDS has been
-MANY: Final = 14  # rows of the next group (kernel/group.py), 0: none; negative: rows that go one by one before the next
-TAKEN: Final = 15  # rows of the group under way ...
-ALONE: Final = 16  # ... of which so many have gone on one by one, if it found too much
-TOTAL: Final = 17  # results of the last group
-CONTROL_WIDTH: Final = 18
+GROUP_SIZE: Final = (
+    14  # rows of the next group (kernel/group.py), 0: none; negative: rows that go one by one before the next
+)
+GROUP_ROWS: Final = 15  # rows of the group under way ...
+GROUP_SINGLY: Final = 16  # ... of which so many have gone on one by one, if it found too much
+GROUP_RESULTS: Final = 17  # results of the last group
+SET_OUT: Final = 18  # how often walkers have set out before their rows
+CONTROL_WIDTH: Final = 19
 
 # groups: notes of what each row may meet, lists of partial results, and those that walk along chains
 BLOCK: Final = 64  # rows for which it is noted together what has left a RANGE window
-FEW: Final = 8  # rows below which a group does not pay
-REST: Final = 4096  # rows that go one by one before a group is tried again
+GROUP_LEAST: Final = 8  # rows below which a group does not pay
+GROUP_REST: Final = 4096  # rows that go one by one before a group is tried again
 NOTE_STREAM: Final = 0
 NOTE_ID: Final = 1  # -1: the row does not join
 NOTE_NOW: Final = 2
@@ -179,26 +182,28 @@ WALK_HELD: Final = 8  # for each row of the group: what all windows hold with it
 WALK_KEPT: Final = 9  # and how many entries of states it has made
 WALK_ROWS: Final = 10
 
-# walkers that look ahead (W), a row for each stream; each list has one place more, for what is written but not kept
-GROUP: Final = 16  # rows whose walkers go together
+# walkers that look ahead, a row for each stream; each list has one place more, for what is written but not kept
+WALKERS: Final = 16  # rows whose walkers go together
 OUTERS: Final = 0  # walkers in chains of the first probe ...
 INNERS: Final = 1  # ... and of the second
 OUTER: Final = 2  # half words: records that the former look at next
-OUTER_ROW: Final = OUTER + GROUP + 1  # the rows that they go before
-INNER: Final = OUTER_ROW + GROUP + 1  # half words: buckets and links that the latter look at next
-WALKER_WIDTH: Final = INNER + 2 * GROUP + 1
+OUTER_ROW: Final = OUTER + WALKERS + 1  # the rows that they go before
+INNER: Final = OUTER_ROW + WALKERS + 1  # half words: buckets and links that the latter look at next
+WALKER_WIDTH: Final = INNER + 2 * WALKERS + 1
 
 # phases
 PICK: Final = 0
-RUNNING: Final = 1
-TOGETHER: Final = 2  # a group is under way; it may wait for room in a state
-WRITING: Final = 3  # its results wait for room in the output
+PIPELINE: Final = 1  # a tuple is under way, depth first
+GROUP_PROBES: Final = 2  # a group is under way; it may wait for room in a state
+GROUP_WRITES: Final = 3  # its results wait for room in the output
+GROUP_SINGLES: Final = 4  # it found too much: its rows go one by one
 
 # why the kernel came back
 DONE: Final = 0
 OUT_FULL: Final = 1
 GROW: Final = 2
 PAUSED: Final = 3
+GO_ON: Final = 4  # it did not
 
 DEAD: Final = -(1 << 63)  # timestamp of a slot that holds no live tuple
 FAR: Final = (1 << 63) - 1

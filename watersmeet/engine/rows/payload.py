@@ -18,8 +18,8 @@ from watersmeet.engine.native.mark import Table, Words, compiled, prefetch_at, p
 
 SMALL = 1 << 16  # pieces below this many rows are merged
 BITS = 16  # the search for a row's piece begins with the one that its number without so many bits names
-AHEAD = 256  # rows whose values are asked for before they are taken
-FEW = 4  # so many rows for each that is asked for are put in one piece first: taking from several costs more
+PREFETCHED = 256  # rows whose values are asked for before they are taken
+SPREAD = 4  # so many rows for each that is asked for are put in one piece first: taking from several costs more
 
 
 class Payload:
@@ -65,7 +65,7 @@ class Payload:
     def take(self, rows: Any) -> pa.Table:
         """The rows with these numbers, in this order. They are ones that the kernel gave out, so they are not checked again."""
         at = rows - self.first
-        if self._whole is None and (len(self.pieces) < 2 or not self.schema.names or self.rows <= FEW * len(rows)):
+        if self._whole is None and (len(self.pieces) < 2 or not self.schema.names or self.rows <= SPREAD * len(rows)):
             self._whole = pa.concat_tables(self.pieces).combine_chunks() if self.pieces else self.schema.empty_table()
         return self._from_pieces(at) if self._whole is None else _take(self._whole, at)
 
@@ -77,7 +77,7 @@ class Payload:
         if laid.direct:
             rooms = [pa.allocate_buffer(8 * len(at)) for _ in laid.direct]
             values = np.array([room.address for room in rooms], np.int64)
-            _take_words(at, laid.starts, laid.near, laid.addresses, values, np.empty((2, AHEAD), np.int64))
+            _take_words(at, laid.starts, laid.near, laid.addresses, values, np.empty((2, PREFETCHED), np.int64))
             for field, room in zip(laid.direct, rooms, strict=True):
                 made[field.name] = pa.Array.from_buffers(field.type, len(at), [None, room])
         rest = [name for name in schema.names if name not in made]
@@ -131,8 +131,8 @@ class _Laid:
 @compiled
 def _take_words(at: Words, starts: Words, near: Words, addresses: Table, values: Words, scratch: Table) -> None:
     """Values of 8 bytes from the pieces that rows are in. Column c of piece k begins at addresses[k, c], what is taken at values[c]."""
-    for first in range(0, at.shape[0], AHEAD):
-        count = min(AHEAD, at.shape[0] - first)
+    for first in range(0, at.shape[0], PREFETCHED):
+        count = min(PREFETCHED, at.shape[0] - first)
         for i in range(count):
             row = at[first + i]
             k = near[row >> BITS]

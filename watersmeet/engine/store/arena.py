@@ -7,15 +7,17 @@ store that asked for room changes: a probe may be under way in the others, and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from watersmeet.engine.program import layout as L
-from watersmeet.engine.store.rebuild import rehash, relink, sweep
+from watersmeet.engine.program.pipelines import Pipelines
+from watersmeet.engine.program.tables import Memory, Steps
+from watersmeet.engine.store.partition import rehash
+from watersmeet.engine.store.rebuild import relink, sweep
 from watersmeet.errors import DataError
-from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
+from watersmeet.model.program import Program
 from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store
@@ -32,17 +34,6 @@ def _zeros(words: int) -> Any:
     room = np.zeros(words + LINE, np.int64)
     skip = -room.ctypes.data // 8 % LINE
     return room[skip : skip + words]
-
-
-@dataclass
-class Pipelines:
-    """All ops of a program in one table; for each pipeline its first op."""
-
-    ops: Any
-    checks: Any
-    arrive: list[int]
-    leave: list[int]
-    fill: list[int]
 
 
 class Arena:
@@ -68,7 +59,7 @@ class Arena:
         for s, spec in enumerate(stores):
             row = self.S[s]
             window = program.bound.sources[s].window if s < leaves else None
-            row[L.KIND] = L.STATE if s >= leaves else L.POOL if window and window.partition else L.RING
+            row[L.KIND] = _KINDS[spec.kind]
             row[L.WINDOW], row[L.SIZE] = _window(window)
             row[L.NCOLS] = len(program.columns[s]) if s < leaves else len(spec.sources)
             row[L.COL0] = (len(spec.leaves) + 1) // 2 if s >= leaves else 2 if row[L.KIND] == L.POOL else 0
@@ -128,22 +119,20 @@ class Arena:
 
     def set_pipelines(self) -> None:
         """Write the program's pipelines into the tables the kernel reads."""
-        self.pipelines = pipelines(self.program, self.S)
+        self.pipelines = Pipelines.of(self.program, self.S)
         self.counters = np.zeros((len(self.pipelines.ops), L.COUNTER_WIDTH), np.int64)
         self.S[: self.leaves, L.PIPE] = self.pipelines.arrive
         self.S[: self.leaves, L.LEAVE_PIPE] = self.pipelines.leave
 
     @property
-    def groups(self) -> bool:
-        """Whether rows may go through their pipelines together (kernel/group.py)."""
-        ops = self.pipelines.ops
-        return bool(
-            (self.S[: self.leaves, L.KIND] == L.RING).all()
-            and (self.S[: self.leaves, L.LEAVE_PIPE] < 0).all()
-            and (self.I[:, L.NKEYS] == 1).all()
-            and not self.I[:, L.ORDERED].any()
-            and (ops[ops[:, L.CODE] == L.PROBE, L.SIMPLE] > 0).all()
-        )
+    def memory(self) -> Memory:
+        """All stores, as the kernel sees them."""
+        return Memory(self.m, self.h, self.S, self.I, self.members, self.sources)
+
+    @property
+    def steps(self) -> Steps:
+        """All pipelines, as the kernel sees them."""
+        return Steps(self.pipelines.ops, self.pipelines.checks, self.counters)
 
     def _partitioned(self, s: int) -> bool:
         return bool(self.S[s, L.WINDOW] == L.PARTITION)
@@ -162,7 +151,7 @@ class Arena:
         """
         row = self.S[s]
         if row[L.KIND] == L.STATE:
-            sweep(self.m, self.h, self.S, self.I, self.members, s)
+            sweep(self.memory, s)
             crowded = row[L.NEXT] > row[L.CAP] * 3 // 4
         elif row[L.KIND] == L.POOL:
             self.free_dead(s)
@@ -195,13 +184,13 @@ class Arena:
     def sweep_states(self) -> None:
         """Take the dead entries out of every state, so that counts are of live ones."""
         for s in range(self.leaves, len(self.S)):
-            sweep(self.m, self.h, self.S, self.I, self.members, s)
+            sweep(self.memory, s)
 
     def free_dead(self, s: int) -> None:
         """Give a pool's dead slots back, once no state refers to them."""
         for k in range(self.leaves, len(self.S)):
             if s in self.members[self.S[k, L.LEAF_FROM] : self.S[k, L.LEAF_TO]]:
-                sweep(self.m, self.h, self.S, self.I, self.members, k)
+                sweep(self.memory, k)
         row = self.S[s]
         while row[L.DEAD_LIST] >= 0:
             slot = int(row[L.DEAD_LIST])
@@ -221,12 +210,12 @@ class Arena:
                 row[L.FLOOR] -= by
                 row[L.NEXT] -= by
                 row[L.ROWBASE] += by
-                relink(self.m, self.h, self.S, self.I, s)
+                relink(self.memory, s)
 
     def _shift_members(self, leaf: int, by: int) -> None:
         for k in range(self.leaves, len(self.S)):
             row = self.S[k]
-            sweep(self.m, self.h, self.S, self.I, self.members, k)
+            sweep(self.memory, k)
             for j, member in enumerate(self.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]):
                 if member == leaf:
                     self.records(k).view(np.int32)[: row[L.NEXT], j] -= np.int32(by)
@@ -281,7 +270,7 @@ class Arena:
                 continue
             if was is not None:
                 self._move(s, was, was_m)
-            relink(self.m, self.h, self.S, self.I, s)
+            relink(self.memory, s)
 
     def _move(self, s: int, was: Any, was_m: Any) -> None:
         """Copy a store: all but links and bucket heads, which are made anew."""
@@ -309,71 +298,12 @@ _CARRIED = [
 ]  # fmt: skip
 
 
+_KINDS = {"ring": L.RING, "pool": L.POOL, "state": L.STATE}
+
+
 def _window(window: Window | None) -> tuple[int, int]:
     if window is None or window.kind == "UNBOUNDED":
-        return L.FOREVER, 0
+        return L.UNBOUNDED, 0
     if window.kind == "RANGE":
         return L.RANGE, window.size
     return (L.PARTITION if window.partition else L.ROWS), window.size
-
-
-def pipelines(program: Program, S: Any) -> Pipelines:
-    """The ops of all pipelines as one table, those of one pipeline in a row."""
-    ops: list[list[int]] = []
-    checks: list[list[int]] = []
-
-    def add(pipeline: tuple[Op, ...]) -> int:
-        if not pipeline:
-            return -1
-        first = len(ops)
-        ops.extend(_op(op, S, checks, _members(program, op)) for op in pipeline)
-        for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
-            if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
-                here[L.SIMPLE] += 1
-        return first
-
-    arrive = [add(p) for p in program.arrive]
-    leave = [add(p) for p in program.leave]
-    fill = [add(p) for _, p in program.fill]
-    return Pipelines(
-        np.array(ops, np.int64).reshape(-1, L.OP_WIDTH),
-        np.array(checks, np.int64).reshape(-1, L.CHECK_WIDTH),
-        arrive,
-        leave,
-        fill,
-    )
-
-
-_CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
-
-
-def _members(program: Program, op: Op) -> tuple[int, ...]:
-    return program.stores[op.store].leaves if isinstance(op, Probe) else ()
-
-
-def _op(op: Op, S: Any, checks: list[list[int]], members: tuple[int, ...]) -> list[int]:
-    def place(source: Source) -> list[int]:
-        return [source[0], int(S[source[0], L.COL0]) + source[1]]
-
-    row = [0] * L.OP_WIDTH
-    row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
-    if isinstance(op, Probe):
-        row[L.CODE], row[L.TARGET], row[L.INDEX] = L.PROBE, op.store, int(S[op.store, L.INDEX_FROM]) + op.index
-        row[L.OP_NKEYS] = len(op.key)
-        for k, source in enumerate(op.key):
-            row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = place(source)
-        if op.low:
-            row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = place(op.low[0]), int(op.low[1])
-        if op.high:
-            row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = place(op.high[0]), int(op.high[1])
-        row[L.CHECK_FROM] = len(checks)
-        checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
-        row[L.CHECK_TO] = len(checks)
-        if len(op.key) == 1 and not op.checks:
-            over_rings = bool((S[list(members), L.KIND] == L.RING).all())
-            row[L.SIMPLE] = 1 if S[op.store, L.KIND] != L.STATE else 3 if over_rings else 0
-    elif isinstance(op, Keep):
-        row[L.CODE], row[L.TARGET] = L.STORE, op.store
-    else:
-        row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
-    return row

@@ -1,0 +1,99 @@
+"""Pipelines: the ops of a Program as one table of integers, those of one pipeline in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watersmeet.engine.program import layout as L
+from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
+
+
+@dataclass
+class Pipelines:
+    """All ops of a program in one table; for each pipeline its first op.
+
+    groups: whether rows may go through their pipelines together (kernel/group.py): all windows are first in, first out, nothing
+        happens when a tuple leaves, and each probe has one key and nothing else to check.
+    """
+
+    ops: Any
+    checks: Any
+    arrive: list[int]
+    leave: list[int]
+    fill: list[int]
+    groups: bool
+
+    @classmethod
+    def of(cls, program: Program, stores: Any) -> Pipelines:
+        """`stores`: the table of stores, with the kind and the columns of each."""
+        ops: list[list[int]] = []
+        checks: list[list[int]] = []
+
+        def add(pipeline: tuple[Op, ...]) -> int:
+            if not pipeline:
+                return -1
+            first = len(ops)
+            ops.extend(_op(op, stores, checks, _members(program, op)) for op in pipeline)
+            for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
+                if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
+                    here[L.SIMPLE] += 1
+            return first
+
+        arrive = [add(p) for p in program.arrive]
+        leave = [add(p) for p in program.leave]
+        fill = [add(p) for _, p in program.fill]
+        return cls(
+            np.array(ops, np.int64).reshape(-1, L.OP_WIDTH),
+            np.array(checks, np.int64).reshape(-1, L.CHECK_WIDTH),
+            arrive,
+            leave,
+            fill,
+            _may_group(program, ops),
+        )
+
+
+_CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
+
+
+def _members(program: Program, op: Op) -> tuple[int, ...]:
+    return program.stores[op.store].leaves if isinstance(op, Probe) else ()
+
+
+def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) -> list[int]:
+    def place(source: Source) -> list[int]:
+        return [source[0], int(stores[source[0], L.COL0]) + source[1]]
+
+    row = [0] * L.OP_WIDTH
+    row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
+    if isinstance(op, Probe):
+        row[L.CODE], row[L.TARGET], row[L.INDEX] = L.PROBE, op.store, int(stores[op.store, L.INDEX_FROM]) + op.index
+        row[L.OP_NKEYS] = len(op.key)
+        for k, source in enumerate(op.key):
+            row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = place(source)
+        if op.low:
+            row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = place(op.low[0]), int(op.low[1])
+        if op.high:
+            row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = place(op.high[0]), int(op.high[1])
+        row[L.CHECK_FROM] = len(checks)
+        checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
+        row[L.CHECK_TO] = len(checks)
+        if len(op.key) == 1 and not op.checks:
+            over_rings = bool((stores[list(members), L.KIND] == L.RING).all())
+            row[L.SIMPLE] = 1 if stores[op.store, L.KIND] != L.STATE else 3 if over_rings else 0
+    elif isinstance(op, Keep):
+        row[L.CODE], row[L.TARGET] = L.STORE, op.store
+    else:
+        row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
+    return row
+
+
+def _may_group(program: Program, ops: list[list[int]]) -> bool:
+    return (
+        all(store.kind != "pool" for store in program.stores)
+        and not any(program.leave)
+        and all(len(index.columns) == 1 and not index.ordered for store in program.stores for index in store.indexes)
+        and all(op[L.SIMPLE] > 0 for op in ops if op[L.CODE] == L.PROBE)
+    )
