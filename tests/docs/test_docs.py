@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,17 @@ def test_docs_architecture_names_every_package() -> None:
     packages = [p.parent for p in (ROOT / "watersmeet").glob("*/__init__.py")]
     modules = [p for p in (ROOT / "watersmeet").glob("*.py") if p.name != "__main__.py"]
     assert [str(p) for p in packages + modules if f"`{p.relative_to(ROOT)}`" not in text] == []
+
+
+def test_docs_readme_has_the_figures_of_the_last_benchmarks() -> None:
+    written = runpy.run_path(str(ROOT / "scripts" / "readme_figures.py"))["written"]
+    text = (ROOT / "README.md").read_text()
+    assert written(text) == text, "run scripts/readme_figures.py"
+
+
+def test_docs_decisions_have_at_most_six_lines_and_come_in_order() -> None:
+    text = (ROOT / "docs/internals/decisions.md").read_text()
+    found = [p for p in text.split("\n\n") if p.startswith("**")]
+    assert [p[:60] for p in found if len(p.strip().splitlines()) > 6] == []
+    numbers = [int(re.match(r"\*\*(\d+)\.", p)[1]) for p in found]  # type: ignore[index]
+    assert len(numbers) > 80 and numbers == sorted(set(numbers))
