@@ -123,5 +123,27 @@ CASES: Final[tuple[Case, ...]] = tuple(
         ("lines LIKE 'a%b'", True),
         ("clef LIKE '_'", True), (r"pct LIKE '10\\%'", True), (r"s LIKE 'a\\%'", False), (r"back LIKE 'a\\\\b'", True),
         ("s NOT LIKE 'a%'", False), ("s LIKE 'a.c'", False), ("s LIKE ''", False), ("empty LIKE ''", True),
+        # COALESCE and CASE look no further than the answer; their values have one type.
+        ("COALESCE(n, x)", 7), ("COALESCE(n, NULL)", None), ("COALESCE(x, x / zero)", 7.0), ("COALESCE(n, x / zero)", ERROR),
+        ("COALESCE(n, h)", 1.5), ("COALESCE(sn, s)", "abc"), ("COALESCE(dno, ts)", NOON), ("COALESCE(x)", 7),
+        ("CASE WHEN x > 1 THEN 'a' ELSE 'b' END", "a"), ("CASE WHEN bn THEN 1 WHEN t THEN 2 ELSE 3 END", 2),
+        ("CASE WHEN f THEN x END", None), ("CASE x WHEN 6 THEN s WHEN 7 THEN 'seven' END", "seven"), ("CASE n WHEN n THEN 1 ELSE 0 END", 0),
+        ("CASE WHEN t THEN x ELSE x / zero END", 7.0), ("CASE WHEN f THEN x / zero ELSE h END", 1.5),
+        ("CASE WHEN x / zero > 1 THEN 1 ELSE 2 END", ERROR), ("CASE WHEN f THEN x ELSE big + 1 END", ERROR),
+        ("CASE WHEN t THEN x = 7 ELSE bn END", True), ("CASE WHEN x > 1 THEN x ELSE h END + 1", 8.0),
+        # Functions of text, numbers and times.
+        ("LOWER('AbC')", "abc"), ("UPPER(s)", "ABC"), ("UPPER('straße')", "STRASSE"), ("LOWER('ÉÇ')", "éç"), ("LOWER(sn)", None),
+        ("UPPER(s) = 'ABC'", True), ("LCASE('X')", "x"), ("SUBSTRING(s, 2)", "bc"), ("SUBSTRING(s, 2, 1)", "b"),
+        ("SUBSTRING(s, 0, 2)", "ab"), ("SUBSTRING(s, -2)", "bc"), ("SUBSTRING(s, -2, 1)", "b"), ("SUBSTRING(s, -5, 3)", "a"),
+        ("SUBSTRING(s, 9)", ""), ("SUBSTR(s, 1, 0)", ""), ("SUBSTRING(s, 2, -1)", ""), ("SUBSTRING(clef || s, 2, 1)", "a"),
+        ("SUBSTRING(sn, 1)", None), ("ABS(0 - x)", 7), ("ABS(small)", ERROR), ("ABS(n)", None), ("ABS(0 - h)", 1.5), ("ABS(na)", nan),
+        ("ABS(nz)", 0.0), ("ABS(0 - inf)", inf), ("ABS(before - before)", dt.timedelta(0)),
+        ("DATE_TRUNC('HOUR', ts)", NOON.replace(microsecond=0)), ("DATE_TRUNC('day', ts)", NOON.replace(hour=0, microsecond=0)),
+        ("DATE_TRUNC('week', ts)", dt.datetime(2025, 12, 29, tzinfo=dt.UTC)),
+        ("DATE_TRUNC('QUARTER', d)", dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+        ("DATE_TRUNC('YEAR', before)", dt.datetime(1969, 1, 1, tzinfo=dt.UTC)),
+        ("DATE_TRUNC('MONTH', before)", dt.datetime(1969, 12, 1, tzinfo=dt.UTC)),
+        ("DATE_TRUNC('MILLISECOND', before)", dt.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=dt.UTC)),
+        ("DATE_TRUNC('MICROSECOND', ts)", NOON), ("DATE_TRUNC('SECOND', tn)", None), ("DATE_TRUNC('MINUTE', ts) < ts", True),
     )
 )  # fmt: skip

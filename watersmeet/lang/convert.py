@@ -13,6 +13,7 @@ from watersmeet.model.expr import (
     Arithmetic,
     At,
     Between,
+    Call,
     Cast,
     Compare,
     Expr,
@@ -49,6 +50,12 @@ class Conversion(exp.Expression):
     arg_types = {"this": True, "to": True, "at": True}  # noqa: RUF012
 
 
+class Function(exp.Expression):
+    """NAME(expressions), with its name already of the model. CASE: conditions and values in turn, then that of ELSE."""
+
+    arg_types = {"this": True, "expressions": True, "at": True}  # noqa: RUF012
+
+
 def expression(tree: exp.Expr) -> Expr:
     """The tree as an expression of the model; raises QueryError where it nests too deep."""
     return _convert(tree, 0)
@@ -60,8 +67,8 @@ def conjuncts(tree: exp.Expr) -> list[Expr]:
 
 
 def start(tree: exp.Expr) -> At:
-    """Where the expression begins: the place of its leftmost leaf or CAST."""
-    while not isinstance(tree, Leaf | Conversion):
+    """Where the expression begins: the place of its leftmost leaf, CAST or function."""
+    while not isinstance(tree, Leaf | Conversion | Function):
         tree = tree.this
     at: At = tree.this.at if isinstance(tree, Leaf) else tree.args["at"]
     return at
@@ -99,6 +106,10 @@ def _leaf(tree: exp.Expr, _: int) -> Expr:
 
 def _cast(tree: exp.Expr, depth: int) -> Expr:
     return Cast(_convert(tree.this, depth), tree.args["to"], tree.args["at"])
+
+
+def _call(tree: exp.Expr, depth: int) -> Expr:
+    return Call(tree.this, tuple(_convert(a, depth) for a in tree.expressions), at=tree.args["at"])
 
 
 def _paren(tree: exp.Expr, depth: int) -> Expr:
@@ -161,6 +172,7 @@ def _negative(literal: Literal) -> bool:
 _RULES: Final[dict[type[exp.Expr], _Rule]] = {
     Leaf: _leaf,
     Conversion: _cast,
+    Function: _call,
     exp.Paren: _paren,
     exp.Add: _arithmetic("+"),
     exp.Sub: _arithmetic("-"),

@@ -21,6 +21,7 @@ from watersmeet.lang.positions import wrong
 from watersmeet.lang.rules import EXACT, NAMES, WORD, Rules, microseconds, to_decimal
 from watersmeet.model.coerce import time_literal
 from watersmeet.model.expr import At, Column, Expr, Literal, Value
+from watersmeet.model.functions import ARGUMENTS, SYNONYMS
 from watersmeet.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, STRING, TIMESTAMP, Type
 
 _MAX_NESTING: Final = convert.MAX_DEPTH + 8
@@ -82,6 +83,8 @@ class Expressions(Rules):
             return self._numeric("." + self._prev.text, at)
         if self._next.token_type == TokenType.L_PAREN and token.text.upper() in ("LEFT", "RIGHT"):
             self._refuse_function(token.text, at)
+        if token.text.upper() == "CASE" and kind == WORD:
+            return self._case()
         if token.text.upper() == "INTERVAL" and kind == WORD:
             return self._interval()
         if kind not in _LITERALS:
@@ -142,6 +145,8 @@ class Expressions(Rules):
         at, token, following = self.here, self._curr, self._next.token_type
         word = token.text.upper() if token.token_type == TokenType.VAR else ""
         if following == TokenType.L_PAREN:
+            if word in ARGUMENTS or word in SYNONYMS:
+                return self._function(SYNONYMS.get(word, word))
             return self._cast() if word == "CAST" else self._refuse_function(token.text, at)
         if following == TokenType.STRING and word in _TIMES:
             self._advance(2)
@@ -190,6 +195,35 @@ class Expressions(Rules):
         if target.name == "DECIMAL" and isinstance(inner, Literal) and inner.type == STRING:
             return _leaf(_decimal(str(inner.value), target, at), target, at)
         return convert.Conversion(this=operand, to=target, at=at)
+
+    def _function(self, name: str) -> exp.Expr:
+        at = self.here
+        self._advance()
+        args = self.parenthesized(self._parse_disjunction, "( and arguments")
+        least, most = ARGUMENTS[name]
+        if not least <= len(args) <= most:
+            takes = str(least) if least == most else f"{least} or more" if most > 9 else f"{least} or {most}"
+            raise wrong(f"{name} takes {takes} arguments, not {len(args)}", at)
+        return convert.Function(this=name, expressions=args, at=at)
+
+    def _case(self) -> exp.Expr:
+        """CASE WHEN c THEN v ... [ELSE v] END, or CASE x WHEN y THEN v ...: x = y is then the condition."""
+        at = self.here
+        self._advance()
+        subject = None if self._match_text_seq("WHEN", advance=False) else self._parse_disjunction()
+        args: list[exp.Expr] = []
+        while self._match_text_seq("WHEN"):
+            condition = self._parse_disjunction()
+            args.append(condition if subject is None else exp.EQ(this=subject, expression=condition))
+            if not self._match_text_seq("THEN"):
+                self.unexpected("THEN and a value")
+            args.append(self._parse_disjunction())
+        if not args:
+            self.unexpected("WHEN and a condition")
+        args.append(self._parse_disjunction() if self._match_text_seq("ELSE") else _leaf(None, NULL, at))
+        if not self._match_text_seq("END"):
+            self.unexpected("WHEN", "ELSE", "END")
+        return convert.Function(this="CASE", expressions=args, at=at)
 
     def _interval(self) -> Leaf:
         """INTERVAL 5 SECONDS | INTERVAL '5' SECOND | INTERVAL '5 seconds' | INTERVAL 1 HOUR 30 MINUTES"""

@@ -11,6 +11,7 @@ _OUTER = (
     "this is an inner join: JOIN ... ON, or commas and WHERE; find rows without a partner with Spark's own outer join"
 )
 _SUBQUERY = "join with the stream or table itself, or make the inner result a stream first and pass it by name"
+_HERE = "operators, CAST, CASE, COALESCE, LOWER, UPPER, SUBSTRING, ABS and DATE_TRUNC can be used here"
 _SETS = "run one query for each side and combine the DataFrames that come out"
 _NOW = "time here is event time: compare with the timestamp columns, or pass the moment as TIMESTAMP '...'"
 
@@ -43,9 +44,8 @@ WORDS: Final = {
     "UNPIVOT": ("UNPIVOT", f"unpivot {_LATER}"),
     "TABLESAMPLE": ("TABLESAMPLE", "ON OVERLOAD SHED drops tuples when the budget demands it"),
     "INTO": ("SELECT ... INTO", "EMIT ISTREAM INTO '<path>' FORMAT <format>, at the end, writes the results"),
-    "CASE": ("CASE", _BEFORE),
     "COLLATE": ("COLLATE", "strings compare by their UTF-8 bytes"),
-    "ILIKE": ("ILIKE", "lower the column before the join and use LIKE"),
+    "ILIKE": ("ILIKE", "LOWER(x) LIKE 'a%'"),
     "RLIKE": ("RLIKE", "use LIKE, or filter on the DataFrame before the join"),
     "REGEXP": ("REGEXP", "use LIKE, or filter on the DataFrame before the join"),
     "ESCAPE": ("LIKE ... ESCAPE", "the backslash escapes: LIKE '10\\%'"),
@@ -72,7 +72,6 @@ WORDS: Final = {
 
 # Where an operand is expected, the other words are names without their back-quotes.
 _OPERANDS = (
-    "CASE",
     "DISTINCT",
     "SELECT",
     "CURRENT_DATE",
@@ -136,4 +135,4 @@ def function(name: str, over: bool) -> tuple[str, str]:
         return f"{name}()", WORDS["LATERAL"][1]
     if word == "TRY_CAST":
         return "TRY_CAST", "CAST(x AS type) stops the query where a value does not fit"
-    return f"a function ({name})", f"{_BEFORE}; operators and CAST can be used here"
+    return f"a function ({name})", f"{_BEFORE}; {_HERE}"

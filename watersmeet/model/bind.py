@@ -20,6 +20,7 @@ from watersmeet.model.expr import (
     Arithmetic,
     At,
     Between,
+    Call,
     Cast,
     Column,
     Compare,
@@ -33,6 +34,7 @@ from watersmeet.model.expr import (
     streams_of,
     type_of,
 )  # fmt: skip
+from watersmeet.model.functions import typed_call
 from watersmeet.model.query import DEFAULT_TIMESTAMP, RESULT_TS, Query, Source
 from watersmeet.model.types import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP, Schema
 from watersmeet.model.window import Window
@@ -308,7 +310,7 @@ class _Binder:
             return expr
         if isinstance(expr, Cast):
             check_cast(expr)
-        return expr
+        return typed_call(expr) if isinstance(expr, Call) else expr
 
     def in_list(self, expr: InList) -> Expr:
         """All in one type, as in Spark: `x IN (1, 0.5)` compares DOUBLE with DOUBLE throughout."""

@@ -25,6 +25,7 @@ from watersmeet.model.expr import (
     And,
     Arithmetic,
     Between,
+    Call,
     Cast,
     Column,
     Compare,
@@ -38,6 +39,7 @@ from watersmeet.model.expr import (
     Or,
     type_of,
 )  # fmt: skip
+from watersmeet.model.functions import PLAIN
 from watersmeet.model.types import Type
 
 Combination: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -78,6 +80,8 @@ def evaluator(expr: Expr) -> Evaluator:
             return _negate(expr)
         case Cast():
             return _cast(expr)
+        case Call():
+            return _call(expr)
         case Compare(op=op, left=left, right=right):
             return _lazy(evaluator(left), evaluator(right), COMPARE[op])
         case Between(operand=operand, low=low, high=high):
@@ -215,6 +219,27 @@ def _cast(expr: Cast) -> Evaluator:
     if source == target or convert is None:  # no convert: the operand is the NULL of no type
         return inner
     return lambda c: None if (v := inner(c)) is None else convert(v, target, expr)
+
+
+def _call(expr: Call) -> Evaluator:
+    args = [evaluator(a) for a in expr.args]
+    if expr.name == "COALESCE":
+        return lambda c: next((v for arg in args if (v := arg(c)) is not None), None)
+    if expr.name == "CASE":
+        pairs = list(zip(args[:-1:2], args[1:-1:2], strict=True))
+        return lambda c: next((value for condition, value in pairs if condition(c)), args[-1])(c)
+    function, whole = PLAIN[expr.name], type_of(expr).name in ("BIGINT", "INTERVAL")
+
+    def value(c: Combination) -> Any:
+        given = []
+        for arg in args:
+            given.append(arg(c))
+            if given[-1] is None:
+                return None
+        made = function(*given)
+        return _int64(made, expr) if whole else made
+
+    return value
 
 
 def _double_to_bigint(value: float, target: Type, expr: Expr) -> int:

@@ -203,15 +203,31 @@ class Or:
         return " OR ".join(f"({i})" if isinstance(i, Or | And) else str(i) for i in self.items)
 
 
+@dataclass(frozen=True)
+class Call:
+    """`NAME(args)`, one of model/functions.py. CASE has its conditions and values in turn, then the value of ELSE."""
+
+    name: str
+    args: tuple[Expr, ...]
+    type: Type | None = None
+    at: At | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        if self.name != "CASE":
+            return f"{self.name}({', '.join(map(str, self.args))})"
+        pairs = zip(self.args[:-1:2], self.args[1:-1:2], strict=True)
+        return f"CASE {' '.join(f'WHEN {c} THEN {v}' for c, v in pairs)} ELSE {self.args[-1]} END"
+
+
 Expr: TypeAlias = (
-    Column | Literal | Arithmetic | Negate | Cast | Compare | Between | InList | Like | IsNull | Not | And | Or
+    Column | Literal | Arithmetic | Negate | Cast | Call | Compare | Between | InList | Like | IsNull | Not | And | Or
 )
 PREDICATES: Final = (Compare, Between, InList, Like, IsNull, Not, And, Or)
 
 
 def _operand(expr: Expr) -> str:
     """An operand of an operator: in parentheses unless it is atomic."""
-    atomic = isinstance(expr, Column | Cast) or (isinstance(expr, Literal) and not str(expr).startswith("-"))
+    atomic = isinstance(expr, Column | Cast | Call) or (isinstance(expr, Literal) and not str(expr).startswith("-"))
     return str(expr) if atomic else f"({expr})"
 
 
@@ -227,7 +243,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return tuple(found)
 
 
-_NODES = (Column, Literal, Arithmetic, Negate, Cast, *PREDICATES)
+_NODES = (Column, Literal, Arithmetic, Negate, Cast, Call, *PREDICATES)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

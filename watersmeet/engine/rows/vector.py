@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watersmeet.data import arrow_type
+from watersmeet.engine.rows.functions import applied
 from watersmeet.engine.rows.values import encode
 from watersmeet.errors import DataError
 from watersmeet.model.expr import (
     And,
     Arithmetic,
     Between,
+    Call,
     Cast,
     Column,
     Compare,
@@ -33,6 +35,7 @@ from watersmeet.model.expr import (
     type_of,
     walk,
 )  # fmt: skip
+from watersmeet.model.functions import can_overflow
 from watersmeet.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Type
 
 Columns = Callable[[Column], pa.Array]
@@ -40,7 +43,9 @@ Columns = Callable[[Column], pa.Array]
 
 def can_fail(expr: Expr) -> bool:
     """Whether some row could stop the query (overflow, division by zero, a cast out of range)."""
-    return any(isinstance(n, Arithmetic | Negate | Cast) for n in walk(expr))
+    return any(
+        isinstance(n, Arithmetic | Negate | Cast) or (isinstance(n, Call) and can_overflow(n)) for n in walk(expr)
+    )
 
 
 def vector(expr: Expr, columns: Columns, n: int) -> pa.Array:
@@ -86,6 +91,8 @@ class _Evaluation:
                 return _from_int(pc.negate_checked(_as_int(operand)), operand.type)
             case Cast():
                 return self.cast(expr)
+            case Call():
+                return self.call(expr)
             case Compare():
                 return self.compare(expr.op, *self.pair(expr.left, expr.right), type_of(expr.left))
             case Between():
@@ -135,6 +142,24 @@ class _Evaluation:
             open_rows = _there(operand) if made is None else _there(operand) & ~_is(made, True)
             found = self.compare("=", operand, self.where(open_rows, item), kind)
             made = found if made is None else pc.or_kleene(made, found)
+        return made
+
+    def call(self, expr: Call) -> pa.Array:
+        if expr.name == "COALESCE":
+            made = self.value(expr.args[0])
+            for arg in expr.args[1:]:
+                made = pc.coalesce(made, self.where(~_there(made), arg))
+            return made
+        if expr.name != "CASE":
+            return applied(expr, [self.value(a) for a in expr.args])
+        open_rows, parts = np.ones(self.n, bool), []
+        for condition, value in zip(expr.args[:-1:2], expr.args[1:-1:2]):
+            hit = open_rows & _is(_boolean(self.where(open_rows, condition)), True)
+            parts.append((hit, self.where(hit, value)))
+            open_rows &= ~hit
+        made = self.where(open_rows, expr.args[-1])
+        for hit, part in parts:
+            made = pc.if_else(pa.array(hit), part, made)
         return made
 
     def constant(self, expr: Literal) -> pa.Array:
