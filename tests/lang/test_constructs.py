@@ -113,6 +113,8 @@ def test_job_of_the_design() -> None:
         ("[PARTITION BY k, `l m` ROWS 2]", Window.rows(2, ("k", "l m"))),
         ("[UNBOUNDED]", Window.unbounded()),
         ("[RANGE UNBOUNDED]", Window.unbounded()),
+        ("[RANGE INTERVAL '30' MINUTE]", Window.range_us(30 * 60 * 10**6)),
+        ("[RANGE INTERVAL 1 HOUR 30 MINUTES]", Window.range_us(90 * 60 * 10**6)),
         ("", None),
     ],
 )

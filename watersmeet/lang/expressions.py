@@ -237,6 +237,11 @@ class Expressions(Rules):
             total += self.duration_us()
         return _leaf(sign * total, INTERVAL, at)
 
+    def interval_us(self) -> int:
+        """An INTERVAL where only a length of time can stand, in microseconds."""
+        made: int = self._interval().this.value
+        return made
+
     def _quoted_interval(self, words: Sequence[str], at: At) -> int:
         if len(words) == 1:
             return self.in_unit(to_decimal(words[0], at), at)

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from watersmeet.lang import refusals
 from watersmeet.lang.expressions import Expressions
 from watersmeet.lang.positions import Places, placed, wrong
-from watersmeet.lang.rules import NAMES
+from watersmeet.lang.rules import NAMES, WORD
 from watersmeet.model.budget import BYTE_UNITS, Budget, parse_bytes
 from watersmeet.model.expr import Expr
 from watersmeet.model.query import (
@@ -75,6 +75,8 @@ class Grammar(Expressions):
 
     def _end_of_statement(self, *others: str) -> None:
         if self._curr and self._curr.token_type != TokenType.SEMICOLON:
+            if self._curr.text.upper() in ("CREATE", "SELECT") and self._curr.token_type == WORD:
+                raise wrong(f"expected ';', found {self._curr.text}", self.here, "a statement ends with ;")
             self.unexpected(*others, *_ENDS)
         while self._match(TokenType.SEMICOLON):
             pass
@@ -233,6 +235,8 @@ class Grammar(Expressions):
         if self._match_text_seq("RANGE", "UNBOUNDED") or self._match_text_seq("UNBOUNDED"):
             return Window.unbounded()
         if self._match_text_seq("RANGE"):
+            if self._match_text_seq("INTERVAL", advance=False):  # as an expression has it
+                return Window.range_us(self.interval_us())
             return Window.range_us(self.duration_us())
         partition: list[str] = []
         if self._match_text_seq("PARTITION"):

@@ -73,6 +73,10 @@ class Rules(SparkParser):
         raise wrong(f"expected {_either(expected)}, found {_sign(self.shown(token))}", self.here, hint)
 
     def _hint(self, token: Token, given: Token | None, expected: Sequence[str]) -> str:
+        if token.token_type == TokenType.DOT and self._prev.token_type == TokenType.STRING:
+            return f"names go in back-quotes: `{self._prev.text}`; what is in other quotes is a string, as in Spark"
+        if self._prev.token_type == TokenType.NUMBER and unit_us(token.text) is not None:
+            return f"a length of time among conditions is INTERVAL {self._prev.text} {token.text}"
         if given and given.text.upper() in ("ROWS", "RANGE", "PARTITION", "UNBOUNDED"):
             return "a window stands in brackets: [ROWS 5]"
         if "," in expected and given:
