@@ -6,7 +6,7 @@ Two measures of CPU: what the engine counted (probes, matches, inserts, deletes)
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from experiments.streams import between
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
@@ -26,12 +25,8 @@ COUNTED = ("probes", "matches", "inserts", "expiries", "results")
 class Counting(Engine):
     """The engine without gathering: results are counted and left, so that sixteen million a second can be run."""
 
-    def _results(self) -> Iterator[pa.RecordBatch]:
-        count = int(self.control[L.OUT_ROWS])
-        self.control[L.OUT_ROWS] = 0
-        self.totals.candidates += count
-        self.totals.results += count
-        return iter(())
+    def gathered(self, candidates: Any) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ def _step(engine: Engine, given: dict[str, pa.Table], at: float) -> Done:
     for _ in engine.feed(given):
         pass
     took = time.thread_time() - began
-    engine.arena.sweep_states()
+    engine.sweep()
     now: dict[str, Any] = engine.metrics()
     probes, matches, inserts, expiries, results = (int(now[n] - before[n]) for n in COUNTED)
     return Done(at, probes, matches, inserts, expiries, results, int(now["state_tuples"]), took)

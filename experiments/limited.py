@@ -86,7 +86,7 @@ def limited(
             began = time.thread_time()
             for _ in engine.feed(given):
                 pass
-            engine.arena.sweep_states()
+            engine.sweep()
             took = time.thread_time() - began
             found = engine.metrics()
             done = {name: int(found[name]) - counted[name] for name in COUNTED}

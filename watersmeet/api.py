@@ -24,6 +24,7 @@ from watersmeet.model.statistics import Statistics
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from watersmeet.engine.control import Controller, Event
     from watersmeet.optimize.choose import Decision
 
 Inputs: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
@@ -34,11 +35,19 @@ LONG = 5_000_000  # rows from which on a bar is shown
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave: `rows` (selected columns and result_ts; none of them if they went to a sink), `metrics`, the last `plan`."""
+    """What a run gave: `rows` (selected columns and result_ts; none of them if they went to a sink), `metrics`, the last `plan`, and
+    `events`: what was changed while it ran, and why."""
 
     rows: pa.Table
     metrics: dict[str, Any]
     plan: Plan
+    events: tuple[Event, ...] = ()
+
+    def event_log(self) -> str:
+        """The events as JSON lines."""
+        from watersmeet.engine.control import json_lines
+
+        return json_lines(self.events)
 
 
 def run(
@@ -50,14 +59,17 @@ def run(
     seed: int = 0,
     sink: Sink | None = None,
     progress: Progress | None = None,
+    controller: Controller | None = None,
 ) -> Result:
     """Run a query in process and exactly.
 
     inputs: {stream name: Arrow table, pandas frame, rows or path}, or an iterable of such mappings (batches: then LATENESS has a
         meaning; static tables come with the first). Streams that the query declares with FROM '...' need not be given.
     plan: "auto", "mjoin", "xjoin" (a binary tree), or a Plan.
+    seed: for whatever is drawn at random while it runs. Exact runs draw nothing, so it changes nothing yet; a controller brings its own.
     sink: is called with each batch of results instead of collecting them.
     progress: is called with (rows done, rows in all) as the work goes on; by default long runs in a terminal show a bar.
+    controller: watches the run and may change its plan; see `watersmeet.engine.control`. By default nothing changes.
     """
     import pyarrow as pa
 
@@ -71,26 +83,19 @@ def run(
     except QueryError as e:
         raise e.at(str(text)) from None
     bound = batches.bound
-    engine = Engine(bound, choose(bound, plan, stats, budget or query.budget, batches.sample()))
+    engine = Engine(bound, choose(bound, plan, stats, budget or query.budget, batches.sample()), controller)
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})
     made: list[pa.RecordBatch] = []
     give = made.append if sink is None else sink
     late = 0
     for released in batches.released():
         late += released.late_rows
-        given = {
-            s.alias: engine.intakes[i].in_order(released.rows[s.stream])
-            for i, s in enumerate(bound.sources)
-            if s.stream in released.rows
-        }
-        with _shown(progress, sum(t.num_rows for t in given.values())) as shown:
-            for batch in engine.feed(given, released.clock, shown):
+        with _shown(progress, sum(t.num_rows for t in released.rows.values())) as shown:
+            for batch in engine.feed(released.rows, released.clock, shown):
                 give(batch)
-    rows = pa.Table.from_batches(made, schema=engine.gather.output)
-    # What only approximate answers, or caches, would make other than zero.
-    none = dict.fromkeys(("cache_hits", "cache_misses", "evicted", "shed", "unprobed"), 0)
-    measured = engine.metrics() | none | {"late": late, "seconds": time.perf_counter() - began}
-    return Result(rows, measured, engine.plan)
+    rows = pa.Table.from_batches(made, schema=engine.output)
+    measured = engine.metrics() | {"late": late, "seconds": time.perf_counter() - began}
+    return Result(rows, measured, engine.plan, engine.events.take())
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import numpy as np
 from bench.engine import hand_loop
 from bench.engine.workload import Workload
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 from watersmeet.engine.rows.batches import Batches
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
@@ -34,12 +33,8 @@ class Run:
 class RowIds(Engine):
     """The engine without gathering: results stay row ids, as the hand-written loop gives them."""
 
-    found = 0
-
-    def _results(self) -> Any:
-        self.found += int(self.control[L.OUT_ROWS])
-        self.control[L.OUT_ROWS] = 0
-        return iter(())
+    def gathered(self, candidates: Any) -> None:
+        return None
 
 
 def engine(workload: Workload, plan: Plan, gather: bool = False, filled: bool = False) -> Run:
@@ -59,9 +54,10 @@ def engine(workload: Workload, plan: Plan, gather: bool = False, filled: bool = 
     began = time.thread_time()
     results += sum(batch.num_rows for batch in made.feed(rest))
     took = time.thread_time() - began
-    found = made.found if isinstance(made, RowIds) else results
+    found = results if gather else made.metrics()["results"]
     timed = sum(t.num_rows for t in rest.values())
-    return Run(found, took, timed, made.arena.tuples, made.arena.bytes)
+    left = made.metrics()
+    return Run(found, took, timed, left["state_tuples"], left["state_bytes"])
 
 
 def by_hand(workload: Workload, bits: int | None) -> Run:

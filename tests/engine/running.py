@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
@@ -11,10 +12,9 @@ import pyarrow as pa
 
 import watersmeet as wm
 from watersmeet.data import schema_of, timestamps
+from watersmeet.engine.control import Change, Controller, Observed
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 from watersmeet.engine.rows.batches import Batches
-from watersmeet.engine.rows.release import Released
 from watersmeet.lang import parse
 from watersmeet.model.bind import bind
 from watersmeet.model.plan import Plan, nodes
@@ -81,45 +81,64 @@ class Run:
         query: str | Query,
         inputs: Mapping[str, Any] | Iterable[Mapping[str, Any]],
         plan: str | Plan,
-        pause: Callable[[Engine], None] | None = None,
-        every: int = 1 << 20,
+        controller: Controller | None = None,
+        groups: bool = True,
     ) -> Run:
         batches = Batches(parse(query) if isinstance(query, str) else query, inputs)
-        engine = Engine(batches.bound, Plan.parse(plan) if isinstance(plan, str) else plan, pause, every)
+        chosen = Plan.parse(plan) if isinstance(plan, str) else plan
+        engine = Engine(batches.bound, chosen, controller, groups=groups)
         engine.load_tables({s.alias: batches.tables[s.stream] for s in batches.bound.sources if s.static})
         return cls(engine, batches)
-
-    def in_order(self, released: Released) -> dict[str, pa.Table]:
-        """What was released, by alias, in the order of each stream."""
-        return {
-            s.alias: self.engine.intakes[i].in_order(released.rows[s.stream])
-            for i, s in enumerate(self.batches.bound.sources)
-            if s.stream in released.rows
-        }
 
     def steps(self) -> Iterator[pa.Table]:
         """The results of each batch."""
         for released in self.batches.released():
-            batches = list(self.engine.feed(self.in_order(released), released.clock))
-            yield pa.Table.from_batches(batches, self.engine.gather.output)
+            batches = list(self.engine.feed(released.rows, released.clock))
+            yield pa.Table.from_batches(batches, self.engine.output)
 
     def rows(self) -> pa.Table:
         """All results."""
         return pa.concat_tables(self.steps())
 
 
-class Switcher:
-    """A pause that forces a plan switch after a random number of tuples: any tree, any orders, some inputs scanned."""
+class Scripted:
+    """A controller that does what a function says, after each `every` arrivals and at the end of each feed."""
+
+    def __init__(self, step: Callable[[Observed], Change | Plan | str | None], every: int) -> None:
+        self.decide, self.every = step, every
+        self.steps = 0
+
+    def step(self, seen: Observed) -> Change | None:
+        self.steps += 1
+        made = self.decide(seen)
+        if isinstance(made, str):
+            made = Plan.parse(made)
+        return Change("the test says so", plan=made) if isinstance(made, Plan) else made
+
+    def memory(self) -> bytes:
+        return b""
+
+    def recall(self, memory: bytes) -> None:
+        pass
+
+
+class RandomChanges:
+    """A controller that applies a random legal change after a random number of tuples: any tree, any orders, some inputs scanned.
+
+    Its memory is the state of its random numbers and its counts, so that it goes on as if nothing had been in between.
+    """
 
     def __init__(self, rng: Random, query: Query, steps: tuple[int, ...] = (1, 3, 10, 30)) -> None:
-        self.rng, self.query, self.steps = rng, query, steps
-        self.switches = self.with_output = 0
+        self.rng, self.query, self.lengths = rng, query, steps
+        self.every = rng.choice(steps)
+        self.changes = 0
+        self.watch: Callable[[], object] = lambda: None  # is called before each change
 
-    def __call__(self, engine: Engine) -> None:
-        self.with_output += int(engine.control[L.OUT_ROWS]) > 0
-        engine.switch(self.plan())
-        engine.every = self.rng.choice(self.steps)
-        self.switches += 1
+    def step(self, seen: Observed) -> Change | None:
+        self.watch()
+        self.every = self.rng.choice(self.lengths)
+        self.changes += 1
+        return Change(f"random change {self.changes} after {seen.arrivals} arrivals", plan=self.plan())
 
     def plan(self) -> Plan:
         plan = random_plan(self.rng, self.query)
@@ -128,10 +147,24 @@ class Switcher:
         inputs = [str(i) for node in nodes(plan.root) for i in node.inputs]
         return replace(plan, scan=tuple(i for i in inputs if self.rng.random() < 0.5))
 
+    def memory(self) -> bytes:
+        return pickle.dumps((self.rng.getstate(), self.every, self.changes))
+
+    def recall(self, memory: bytes) -> None:
+        state, self.every, self.changes = pickle.loads(memory)
+        self.rng.setstate(state)
+
 
 def run_switching(
     rng: Random, query: Query, inputs: Any, plan: Plan, steps: tuple[int, ...] = (1, 3, 10, 30)
-) -> tuple[pa.Table, Switcher]:
-    """Run with plan switches forced at random tuples."""
-    switcher = Switcher(rng, query, steps)
-    return Run.of(query, inputs, plan, switcher, rng.choice(steps)).rows(), switcher
+) -> tuple[pa.Table, list[int]]:
+    """Run with changes forced at random tuples: all of them have happened, and are in the log. Also gives, for each of them, how many
+    candidates had not been handed over yet."""
+    changes = RandomChanges(rng, query, steps)
+    run = Run.of(query, inputs, plan, changes)
+    pending: list[int] = []
+    changes.watch = lambda: pending.append(run.engine.inspect().pending)
+    rows = run.rows()
+    events = run.engine.events.take()
+    assert len(events) == changes.changes == run.engine.metrics()["plan_switches"] == len(pending) > 0
+    return rows, pending

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.running import Run, check, stream
-from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
+from tests.engine.running import Run, Scripted, check, stream
+from watersmeet.engine.control import Observed
 from watersmeet.model.plan import Plan
 from watersmeet.testing import Case, random_case, random_plan, random_query, random_streams
 
@@ -35,7 +34,11 @@ def test_counters_add_up(first: int) -> None:
             assert store.inserts - store.expiries == store.tuples, f"{case}\n{store}"
         assert metrics["inserts"] == sum(store.inserts for store in run.engine.stores())
         assert metrics["state_tuples"] == sum(store.tuples for store in run.engine.stores())
-        assert metrics["state_bytes"] == sum(store.bytes for store in run.engine.stores()) == run.engine.arena.m.nbytes
+        assert (
+            metrics["state_bytes"]
+            == sum(store.bytes for store in run.engine.stores())
+            == run.engine.inspect().state_bytes
+        )
 
 
 def test_counters_of_an_mjoin_run_from_step_to_step() -> None:
@@ -78,7 +81,7 @@ def test_counters_of_inner_states_count_entries() -> None:
         "R": (2, 2), "S": (2, 2), "T": (2, 2), "(R S)": (4, 4),
     }  # fmt: skip
     assert run.engine.metrics()["peak_state_tuples"] == 10
-    assert run.engine.arena.S[3, L.NEXT] == 4
+    assert len(run.engine.inspect(entries=True).store("(R S)").entries or ()) == 4
 
 
 def test_counters_of_the_peak_see_every_tuple() -> None:
@@ -87,17 +90,17 @@ def test_counters_of_the_peak_see_every_tuple() -> None:
     tables = {name: stream(burst, k=[i % 7 for i in range(60)]) for name in "RS"}
     text = "SELECT R.k FROM R [RANGE 20 MICROSECONDS], S [ROWS 9] WHERE R.k = S.k"
     seen: list[int] = []
-    watched = Run.of(text, tables, "(R S)", partial(_note, seen), every=1)
+    watched = Run.of(text, tables, "(R S)", Scripted(partial(_note, seen), every=1))
     watched.rows()
     alone = Run.of(text, tables, "(R S)")
     alone.rows()
-    assert len(seen) == 120
+    assert len(seen) == 120 + 1
     assert alone.engine.metrics()["peak_state_tuples"] == watched.engine.metrics()["peak_state_tuples"] == max(seen)
     assert max(seen) == 21 + 9 and seen[-1] == 3 + 9
 
 
-def _note(seen: list[int], engine: Engine) -> None:
-    seen.append(engine.metrics()["state_tuples"])
+def _note(seen: list[int], step: Observed) -> None:
+    seen.append(step.state_tuples)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
@@ -105,7 +108,7 @@ def test_counters_of_the_peak_in_random_cases(first: int) -> None:
     for seed in range(first, first + 20):
         case = random_case(seed)
         seen = [0]
-        every = Run.of(case.query, case.streams, case.plan, partial(_note, seen), 1)
+        every = Run.of(case.query, case.streams, case.plan, Scripted(partial(_note, seen), 1))
         every.rows()
         peak = every.engine.metrics()["peak_state_tuples"]
         assert peak >= max(seen), str(case)

@@ -12,10 +12,9 @@ import pytest
 
 import watersmeet as wm
 from bench.engine.workload import common
-from tests.engine.running import Run, check, in_time_order, run_switching, stream
+from tests.engine.running import Run, Scripted, check, in_time_order, run_switching, stream
 from watersmeet.engine import executor
-from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
+from watersmeet.engine.control import Observed
 from watersmeet.testing import Case, random_case, same_rows
 
 THREE = (
@@ -33,7 +32,7 @@ def cases(first: int, last: int) -> Iterator[Case]:
     """Random cases whose plan is for groups."""
     for seed in range(first, last):
         case = random_case(seed, rows=120, results=150)
-        if Run.of(case.query, case.streams, case.plan).engine.arena.pipelines.groups:
+        if Run.of(case.query, case.streams, case.plan).engine.inspect().may_group:
             yield case
 
 
@@ -57,8 +56,9 @@ def cases(first: int, last: int) -> Iterator[Case]:
 )
 def test_groups_are_for_plans_over_rings_with_one_key_to_a_probe(text: str, plan: str, groups: bool) -> None:
     run = Run.of(text, STREAMS, plan)
-    assert run.engine.arena.pipelines.groups is groups
+    assert run.engine.inspect().may_group is groups
     assert same_rows(run.rows(), wm.oracle(text, STREAMS)) is None
+    assert (run.engine.inspect().groups > 0) is groups
 
 
 @pytest.mark.parametrize("group", [8, 9, 64, 512])
@@ -71,7 +71,7 @@ def test_meta_groups_and_lists_of_any_size(group: int, lists: int, monkeypatch: 
         rng = Random(case.seed)
         run = Run.of(case.query, case.streams, case.plan)
         check(case, run.rows())
-        too_much += int(run.engine.control[L.GROUP_SIZE]) < group
+        too_much += run.engine.inspect().group_size < group
         check(case, Run.of(case.query, in_time_order(case, rng.choice([7, 20, 50])), case.plan).rows())
         check(case, run_switching(rng, case.query, case.streams, case.plan, (1, 10, 50))[0])
         seen += 1
@@ -100,14 +100,13 @@ def test_groups_give_way_where_too_much_is_found_and_come_again(monkeypatch: pyt
     tables = runs(n, 0.35)
     many: list[int] = []
 
-    def look(engine: Engine) -> None:
-        many.append(int(engine.control[L.GROUP_SIZE]))
+    def look(seen: Observed) -> None:
+        many.append(run.engine.inspect().group_size)
 
-    run = Run.of(text, tables, MJOIN, look, every=500)
+    run = Run.of(text, tables, MJOIN, Scripted(look, every=500))
     rows = run.rows()
     assert any(m < 0 for m in many) and any(m == executor.LARGEST_GROUP for m in many[len(many) // 2 :])
-    alone = Run.of(text, tables, MJOIN)
-    alone.engine.control[L.GROUP_SIZE] = 0
+    alone = Run.of(text, tables, MJOIN, groups=False)
     assert rows.num_rows > 100_000
     assert same_rows(rows, alone.rows()) is None
     expected, made = alone.engine.metrics(), run.engine.metrics()
@@ -121,12 +120,12 @@ def test_groups_count_as_rows_one_by_one_do(window: str) -> None:
     work = common(2_000, domain=300)
     text = work.text.replace(f"RANGE {work.window_us} MICROSECONDS", window)
     tables = work.tables()
-    together, alone = (Run.of(text, tables, MJOIN) for _ in range(2))
-    alone.engine.control[L.GROUP_SIZE] = 0
+    together, alone = (Run.of(text, tables, MJOIN, groups=groups) for groups in (True, False))
     rows = together.rows()
     assert rows.num_rows > 100
     assert same_rows(rows, alone.rows()) is None
-    assert (int(together.engine.control[L.GROUP_SIZE]) < 0) == (window == "ROWS 64")
+    assert together.engine.inspect().groups > 0 and alone.engine.inspect().groups == 0
+    assert (together.engine.inspect().group_size < 0) == (window == "ROWS 64")
     assert together.engine.operators() == alone.engine.operators()
     assert together.engine.stores() == alone.engine.stores()
     left, right = (
@@ -148,10 +147,9 @@ def test_groups_wait_for_room_in_the_output(out: int, monkeypatch: pytest.Monkey
     work = common(500, domain=400)
     run = Run.of(work.text, work.tables(), MJOIN)
     (released,) = run.batches.released()
-    batches = list(run.engine.feed(run.in_order(released)))
+    batches = list(run.engine.feed(released.rows))
     assert max(b.num_rows for b in batches) <= out
-    alone = Run.of(work.text, work.tables(), MJOIN)
-    alone.engine.control[L.GROUP_SIZE] = 0
+    alone = Run.of(work.text, work.tables(), MJOIN, groups=False)
     made = pa.Table.from_batches(batches)
     assert made.num_rows > 500
     assert same_rows(made, alone.rows()) is None

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.running import Run, stream
+from tests.engine.running import Run, Scripted, stream
 from watersmeet.engine import executor
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 from watersmeet.engine.store.arena import Arena
 from watersmeet.testing import same_rows
 
@@ -49,15 +48,14 @@ def rows(where: str, n: int, domain: int, seed: int, hot: float = 0.0) -> dict[s
 
 
 def alone(query: str, tables: dict[str, pa.Table], plan: str) -> Run:
-    run = Run.of(query, tables, plan)
-    assert run.engine.arena.pipelines.groups
-    run.engine.control[L.GROUP_SIZE] = 0
+    run = Run.of(query, tables, plan, groups=False)
+    assert run.engine.inspect().may_group
     return run
 
 
 def comparable(run: Run) -> tuple[Any, ...]:
     """What must not depend on groups: counters, and what states hold once dead entries are swept."""
-    run.engine.arena.sweep_states()
+    run.engine.sweep()
     stores = [(s.name, s.tuples, s.inserts, s.expiries) for s in run.engine.stores()]
     return run.engine.operators(), stores, run.engine.metrics()["results"]
 
@@ -76,6 +74,7 @@ def test_oracle_trees_whose_windows_are_shorter_or_longer_than_a_group(where: st
         assert same_rows(made, wm.oracle(query, tables)) is None
         assert same_rows(other.rows(), made) is None
         assert comparable(run) == comparable(other)
+        assert run.engine.inspect().groups > 0 and other.engine.inspect().groups == 0
 
 
 @pytest.mark.parametrize(("where", "plan"), PLANS)
@@ -96,7 +95,7 @@ def test_meta_trees_peak_after_every_row(where: str, plan: str) -> None:
     run, other = Run.of(query, tables, plan), alone(query, tables, plan)
     run.rows(), other.rows()
     peak = other.engine.metrics()["peak_state_tuples"]
-    assert (run.engine.arena.S[4:, L.EXPIRIES] == 0).all() and peak > run.engine.metrics()["state_tuples"]
+    assert all(s.expiries == 0 for s in run.engine.stores()[4:]) and peak > run.engine.metrics()["state_tuples"]
     assert run.engine.metrics()["peak_state_tuples"] == peak
 
 
@@ -111,7 +110,7 @@ def test_meta_trees_go_on_one_by_one_where_too_much_is_found(
     query = text(where, "RANGE 300 MICROSECONDS", "ROWS 60")
     tables = rows(where, n, 60, 5, hot=0.12)
     many: list[int] = []
-    run = Run.of(query, tables, plan, lambda engine: many.append(int(engine.control[L.GROUP_SIZE])), every=700)
+    run = Run.of(query, tables, plan, Scripted(lambda seen: many.append(run.engine.inspect().group_size), every=700))
     other = alone(query, tables, plan)
     made = run.rows()
     assert min(many) < 512
@@ -123,13 +122,13 @@ def test_meta_trees_go_on_one_by_one_where_too_much_is_found(
 @pytest.mark.parametrize(("where", "plan"), PLANS)
 def test_meta_trees_wait_for_room_in_a_state(where: str, plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """States are swept and grow while a group is under way, and while its rows go on one by one."""
-    phases: list[int] = []
+    phases: list[str] = []
     grow = Arena.grow
     running: list[Engine] = []
 
     def growing(state: Arena, s: int) -> None:
-        if running and s >= state.leaves and running[0].control[L.GROUP_ROWS]:
-            phases.append(int(running[0].control[L.PHASE]))
+        if running and s >= state.leaves:
+            phases.append(running[0].inspect().under_way)
         grow(state, s)
 
     monkeypatch.setattr(Arena, "grow", growing)
@@ -139,7 +138,7 @@ def test_meta_trees_wait_for_room_in_a_state(where: str, plan: str, monkeypatch:
     run = Run.of(query, tables, plan)
     running.append(run.engine)
     assert same_rows(run.rows(), expected) is None
-    assert phases.count(L.GROUP_PROBES) > 5 and phases.count(L.PIPELINE) > 0
+    assert phases.count("probes") > 5 and phases.count("singles") > 0
     assert comparable(run) == comparable(other)
 
 
@@ -152,6 +151,6 @@ def test_meta_trees_wait_for_room_in_the_output(
     query, tables = text(where, "RANGE 400 MICROSECONDS"), rows(where, 1_000, 80, 7)
     run = Run.of(query, tables, plan)
     (released,) = run.batches.released()
-    batches = list(run.engine.feed(run.in_order(released)))
+    batches = list(run.engine.feed(released.rows))
     assert len(batches) > 10 and max(b.num_rows for b in batches) <= out
     assert same_rows(pa.Table.from_batches(batches), alone(query, tables, plan).rows()) is None

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.running import Run, stream
-from watersmeet.model.plan import Plan
+from tests.engine.running import Run, Scripted, stream
 from watersmeet.testing import random_plan, random_query, random_streams, same_rows
 
 BIG = (1 << 63) - 1
@@ -120,7 +119,7 @@ def test_errors_a_plan_of_other_streams_is_refused_and_both_are_named(plan: str)
     with pytest.raises(wm.PlanError, match="R, S"):
         wm.run(text, {"R": R, "S": S}, plan=wm.Plan.parse(plan))
     with pytest.raises(wm.PlanError, match="R, S"):
-        Run.of(text, {"R": R, "S": S}, "(R S)", lambda engine: engine.switch(Plan.parse(plan)), every=1).rows()
+        Run.of(text, {"R": R, "S": S}, "(R S)", Scripted(lambda seen: plan, every=1)).rows()
 
 
 @pytest.mark.parametrize("plan", ["best", "", "(R S)", "MJOIN"])

@@ -8,7 +8,6 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import Run, agrees, stream
-from watersmeet.engine.program import layout as L
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -52,9 +51,9 @@ def test_oracle_partitions_by_the_thousand() -> None:
     made = run.rows()
     last = {int(value): i for i, value in enumerate(p)}
     assert dict(zip(made.column("p").to_pylist(), made.column("r").to_pylist(), strict=True)) == last
-    assert run.engine.arena.S[0, L.PART_USED] == len(last)
-    assert run.engine.arena.S[0, L.PART_MASK] + 1 >= 2 * len(last)
-    assert run.engine.arena.live(0) == len(last)
+    window = run.engine.inspect().store("R")
+    assert window.partitions == window.live == len(last)
+    assert window.partition_slots >= 2 * len(last)
 
 
 @pytest.mark.parametrize("select", ["R.id AS r, S.id AS s", "S.id AS s"])
@@ -68,7 +67,7 @@ def test_oracle_partitions_let_go_of_payload(select: str) -> None:
     assert made.num_rows == parts
     if "r" in made.column_names:
         assert sorted(made.column("r").to_pylist()) == list(range(n - parts, n))
-        assert run.engine.payloads[0].rows < n // 2
+        assert run.engine.inspect().store("R").payload_rows < n // 2
 
 
 def test_meta_partitions_by_a_key_of_one_value_are_a_rows_window() -> None:

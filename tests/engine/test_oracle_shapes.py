@@ -11,7 +11,6 @@ import pytest
 import watersmeet as wm
 from tests.engine.running import Run, agrees, stream
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 
 PLANS = ("(R S T)", "(R S T) orders {R: T S; S: T R; T: S R}", "((R S) T)", "((R T) S)", "(R (S T))")
 
@@ -72,8 +71,8 @@ def test_oracle_static_tables_also_as_a_node_of_tables_alone(plan: str, emit: st
     text = "SELECT R.id, B.name FROM R [RANGE 5 MICROSECONDS], A, B WHERE R.k = A.k AND A.j = B.j AND B.name <> 'v'"
     assert agrees(f"{text} EMIT {emit}", tables, plan).num_rows > 20
     run = Run.of(text, tables, plan)
-    tables_only = [s for s, store in enumerate(run.engine.program.stores) if store.name in ("(A B)", "(B A)")]
-    assert [run.engine.arena.S[s, L.NEXT] for s in tables_only] == [6] * len(tables_only)  # there before the first row
+    tables_only = [s for s in run.engine.stores() if s.name in ("(A B)", "(B A)")]
+    assert [s.tuples for s in tables_only] == [6] * len(tables_only)  # there before the first row
 
 
 def test_oracle_empty_tables_and_streams() -> None:

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.running import Run, stream
+from tests.engine.running import stream
 from watersmeet.engine.program import layout as L
+from watersmeet.engine.program.compile import compile_plan
+from watersmeet.engine.rows.batches import Batches
+from watersmeet.engine.store.arena import Arena
 from watersmeet.engine.store.ordered import _priority, first_from, successor, tree_delete, tree_insert
+from watersmeet.lang import parse
+from watersmeet.model.plan import Plan
 
 SLOTS = 32
 KEYS = st.one_of(st.integers(-3, 3), st.sampled_from([L.DEAD, L.DEAD + 1, L.FAR, L.FAR - 1]))
@@ -23,8 +28,8 @@ class Tree:
 
     def __init__(self, slots: int = SLOTS) -> None:
         tables = {"R": stream([1], x=[1]), "S": stream(np.arange(slots), y=np.zeros(slots, np.int64))}
-        run = Run.of("SELECT R.x FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.x < S.y", tables, "(R S)")
-        state = run.engine.arena
+        query = parse("SELECT R.x FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.x < S.y")
+        state = Arena(compile_plan(Batches(query, tables).bound, Plan.parse("(R S)")))
         while state.S[1, L.CAP] < slots:
             state.S[1, L.NEXT] = state.S[1, L.CAP]
             state.grow(1)

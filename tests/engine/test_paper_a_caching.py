@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from tests.engine.running import Run, stream
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 
 TEXT = """SELECT R1.A AS r1_a, R2.A AS r2_a, R2.B AS r2_b, R3.B AS r3_b
     FROM R1 [UNBOUNDED], R2 [UNBOUNDED], R3 [UNBOUNDED] WHERE R1.A = R2.A AND R2.B = R3.B"""
@@ -34,6 +32,7 @@ class Example:
         }
         self.engine: Engine = Run.of(TEXT, empty, plan).engine
         self.time = 0
+        self.rows: dict[str, list[tuple[int, ...]]] = {"R1": [], "R2": [], "R3": []}
         for row in ((1, 2), (1, 3), (2, 3)):
             self.insert("R2", row)
         self.insert("R3", (2,))
@@ -42,10 +41,11 @@ class Example:
     def insert(self, name: str, row: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Process one insertion; its results, as the paper writes them."""
         self.time += 1
+        self.rows[name].append(row)
         rows = (
             _r2([row], self.time) if name == "R2" else stream([self.time], **{"A" if name == "R1" else "B": [row[0]]})
         )
-        made = pa.Table.from_batches(list(self.engine.feed({name: rows})), self.engine.gather.output)
+        made = pa.Table.from_batches(list(self.engine.feed({name: rows})), self.engine.output)
         return sorted(tuple(r.values())[:4] for r in made.to_pylist())
 
     def counts(self) -> dict[tuple[str, str], tuple[int, int]]:
@@ -59,10 +59,9 @@ class Example:
 
     def state(self) -> list[tuple[int, ...]]:
         """The inner node's entries: (R2.A, R2.B, R3.B)."""
-        state = self.engine.arena
-        members = state.records(3).view(np.int32)[: state.S[3, L.NEXT], :2]
-        r2, r3 = state.records(1), state.records(2)
-        return sorted((int(r2[a, 0]), int(r2[a, 1]), int(r3[b, 0])) for a, b in members)
+        entries = self.engine.inspect(entries=True).store("(R2 R3)").entries
+        assert entries is not None
+        return sorted((*self.rows["R2"][r2], *self.rows["R3"][r3]) for r2, r3 in entries)
 
 
 def _r2(rows: list[tuple[int, ...]], ts: int = 0) -> pa.Table:

@@ -10,30 +10,23 @@ import pytest
 
 import watersmeet as wm
 from bench.engine.workload import common
-from tests.engine.running import Run, stream
-from watersmeet.engine.program import layout as L
+from tests.engine.running import Run, Scripted, stream
+from watersmeet.engine.inspect import View
 from watersmeet.engine.store import arena as arena_module
 from watersmeet.engine.store.arena import Arena
-from watersmeet.model.plan import Plan
 from watersmeet.testing import same_rows
 
 US_PER_TUPLE = 6_000 / 7  # of all three streams
 
 
-def stored(state: Arena, s: int) -> int:
+def alive(view: View, name: str) -> int:
     """Live tuples of a window or entries of a state; dead entries that are not swept yet do not count."""
-    row = state.S[s]
-    if row[L.KIND] != L.STATE:
-        return state.live(s)
-    leaves = state.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]
-    ids = state.records(s).view(np.int32)[: row[L.NEXT], : len(leaves)]
-    return int((ids >= state.S[leaves, L.FLOOR]).all(axis=1).sum())
+    store = view.store(name)
+    return store.live if store.kind != "state" else len(store.entries or ())
 
 
-def allowed(state: Arena) -> int:
-    tuples = [stored(state, s) for s in range(len(state.S))]
-    indexes = state.S[:, L.INDEX_TO] - state.S[:, L.INDEX_FROM]
-    return int(sum(n * (48 + 24 * k) for n, k in zip(tuples, indexes, strict=True)))
+def allowed(view: View) -> int:
+    return sum(alive(view, s.name) * (48 + 24 * len(s.indexes)) for s in view.stores)
 
 
 @pytest.mark.parametrize("plan", ["(R S T) orders {T: S R}", "((R S) T)"])
@@ -47,16 +40,17 @@ def test_state_takes_at_most_48_bytes_a_tuple_and_24_an_index_entry(
     ratios: list[float] = []
     grow = Arena.grow
 
-    def look(state: Arena) -> None:
-        if sum(state.live(s) for s in range(state.leaves)) > 0.8 * tuples:
-            ratios.append(state.bytes / allowed(state))
+    def look(seen: object = None) -> None:
+        if sum(run.engine.held) > 0.8 * tuples:
+            view = run.engine.inspect(entries=True)
+            ratios.append(view.state_bytes / allowed(view))
 
     def growing(state: Arena, s: int) -> None:
         grow(state, s)
-        look(state)
+        look()
 
+    run = Run.of(text, work.tables(), plan, Scripted(look, every=997))
     monkeypatch.setattr(Arena, "grow", growing)
-    run = Run.of(text, work.tables(), plan, lambda engine: look(engine.arena), every=997)
     results = sum(table.num_rows for table in run.steps())
     assert results > 1_000
     assert len(ratios) > 10
@@ -74,7 +68,7 @@ def test_state_grows_by_doubling_only_as_often_as_it_must(monkeypatch: pytest.Mo
     monkeypatch.setattr(Arena, "grow", growing)
     run = Run.of(work.text, work.tables(), "(R S T) orders {T: S R}")
     list(run.steps())
-    doublings: Any = np.log2(run.engine.arena.S[:, L.CAP]) - log2(arena_module.SMALLEST)
+    doublings: Any = np.log2([s.cap for s in run.engine.inspect().stores]) - log2(arena_module.SMALLEST)
     assert [calls.count(s) for s in range(3)] == doublings.tolist()
 
 
@@ -88,7 +82,7 @@ def test_state_full_of_dead_entries_is_swept_instead_of_grown() -> None:
     list(run.steps())
     inner = run.engine.stores()[3]
     assert inner.inserts > 20_000 and inner.expiries > 10_000
-    assert run.engine.arena.S[3, L.CAP] <= 4 * 512
+    assert run.engine.inspect().stores[3].cap <= 4 * 512
 
 
 @pytest.mark.parametrize("window", ["ROWS 256", "ROWS 1000", "RANGE 3 SECONDS"])
@@ -98,24 +92,26 @@ def test_state_of_an_inner_node_never_takes_more_than_twice_what_is_alive_in_it(
     work = common(20_000)
     text = work.text.replace(f"RANGE {work.window_us} MICROSECONDS", window)
     tables = {name: t.set_column(0, t.column_names[0], [np.arange(len(t)) % 128]) for name, t in work.tables().items()}
-    alive, grow = [arena_module.SMALLEST // 2], Arena.grow
+    most, grow = [arena_module.SMALLEST // 2], Arena.grow
 
     def growing(state: Arena, s: int) -> None:
-        before = int(state.S[s, L.CAP])
+        before = run.engine.inspect().stores[s]
         grow(state, s)
-        if state.S[s, L.KIND] == L.STATE:
-            alive.append(stored(state, s))
-            assert state.S[s, L.CAP] in (before, before + before // 2)
-            assert state.S[s, L.CAP] == before or state.S[s, L.CAP] <= 2 * alive[-1]
+        if before.kind == "state":
+            view = run.engine.inspect(entries=True)
+            most.append(alive(view, before.name))
+            cap = view.stores[s].cap
+            assert cap in (before.cap, before.cap + before.cap // 2)
+            assert cap == before.cap or cap <= 2 * most[-1]
 
-    monkeypatch.setattr(Arena, "grow", growing)
     run = Run.of(text, tables, "((R S) T)")
+    monkeypatch.setattr(Arena, "grow", growing)
     list(run.steps())
-    state = run.engine.arena
-    assert run.engine.stores()[3].expiries > 5 * max(alive)
-    windows = 8 * int(state.S[: state.leaves, L.WORDS].sum())  # they never shrink, so this is their peak
-    entry = 8 * int(state.S[3, L.STRIDE]) + 8  # a record and at most two buckets
-    assert run.engine.metrics()["peak_state_bytes"] <= windows + 2 * max(alive) * entry
+    stores = run.engine.inspect().stores
+    assert stores[3].expiries > 5 * max(most)
+    windows = sum(s.bytes for s in stores[:3])  # they never shrink, so this is their peak
+    entry = stores[3].record_bytes + 8  # a record and at most two buckets
+    assert run.engine.metrics()["peak_state_bytes"] <= windows + 2 * max(most) * entry
 
 
 ONE_KEY = "SELECT R.a FROM R [UNBOUNDED], S [UNBOUNDED], T [UNBOUNDED] WHERE R.a = S.a AND S.a = T.a"
@@ -124,19 +120,21 @@ ONE_KEY = "SELECT R.a FROM R [UNBOUNDED], S [UNBOUNDED], T [UNBOUNDED] WHERE R.a
 @pytest.mark.parametrize(
     ("rows", "plan", "named"), [(200, "(R S T)", "window R"), (20, "((R S) T)", r"inner state \(R S\)")]
 )
-def test_state_that_would_outgrow_its_ids_is_refused(rows: int, plan: str, named: str) -> None:
+def test_state_that_would_outgrow_its_ids_is_refused(
+    rows: int, plan: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arena_module, "MOST", 128)
     tables = {name: stream(range(rows), a=[1] * rows) for name in "RST"}
     tables["T"] = tables["T"].slice(0, 0)
     run = Run.of(ONE_KEY, tables, plan)
-    run.engine.arena.most = 128
     with pytest.raises(wm.DataError, match=f"the {named} would hold more than 128 rows\n  make windows shorter"):
         run.rows()
 
 
-def test_state_that_would_outgrow_its_ids_is_refused_after_a_switch_too() -> None:
+def test_state_that_would_outgrow_its_ids_is_refused_after_a_switch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena_module, "MOST", 128)
     tables = {name: stream(range(20), a=[1] * 20) for name in "RST"}
-    run = Run.of(ONE_KEY, tables, "(R S T)", lambda engine: engine.switch(Plan.parse("((R S) T)")), every=59)
-    run.engine.arena.most = 128
+    run = Run.of(ONE_KEY, tables, "(R S T)", Scripted(lambda seen: "((R S) T)", every=59))
     with pytest.raises(wm.DataError, match=r"the inner state \(R S\) would hold more than 128 rows"):
         run.rows()
 
@@ -147,10 +145,9 @@ def test_state_takes_ids_down_before_they_run_out(monkeypatch: pytest.MonkeyPatc
     tables = {name: stream(range(n), a=[i % 5 for i in range(n)]) for name in "RST"}
     text = ONE_KEY.replace("UNBOUNDED", "ROWS 10")
     monkeypatch.setattr(arena_module, "REBASE", 128)
+    monkeypatch.setattr(arena_module, "MOST", 128)
     run = Run.of(text, [{name: t.slice(i, 50) for name, t in tables.items()} for i in range(0, n, 50)], "((R S) T)")
-    run.engine.arena.most = 128
     assert same_rows(run.rows(), wm.oracle(text, tables)) is None
     whole = Run.of(text, tables, "((R S) T)")
-    whole.engine.arena.most = 128
     with pytest.raises(wm.DataError, match="window R"):
         whole.rows()

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.running import Run, Switcher, check, run_switching, stream
+from tests.engine.running import RandomChanges, Run, Scripted, check, run_switching, stream
+from watersmeet.engine import executor
+from watersmeet.engine.control import Change, Controller, Observed
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.program import layout as L
 from watersmeet.engine.store import arena as arena_module
+from watersmeet.engine.store.arena import Arena
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Query
 from watersmeet.model.window import Window
@@ -37,83 +39,74 @@ def four_streams(n: int = 60, keys: int = 12, seed: int = 1) -> dict[str, pa.Tab
 
 def contents(engine: Engine) -> dict[str, Counter[tuple[int, ...]]]:
     """Of every inner state: the row numbers of the members of its live entries."""
-    state, made = engine.arena, {}
-    state.sweep_states()
-    for s in range(state.leaves, len(state.S)):
-        row = state.S[s]
-        leaves = state.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]
-        ids = state.records(s).view(np.int32)[: row[L.NEXT], : len(leaves)].astype(np.int64)
-        numbers = [_row_numbers(state, leaf, ids[:, j]) for j, leaf in enumerate(leaves)]
-        made[engine.program.stores[s].name] = Counter(zip(*(n.tolist() for n in numbers), strict=True))
-    return made
+    return {s.name: Counter(s.entries or ()) for s in engine.inspect(entries=True).stores if s.kind == "state"}
 
 
-def _row_numbers(state: Any, leaf: int, ids: Any) -> Any:
-    row = state.S[leaf]
-    if row[L.KIND] == L.RING:
-        return ids + row[L.ROWBASE]
-    return state.records(leaf)[ids, L.ROWNUM]
+def test_switch_of_pipelines_alone_keeps_windows_indexes_and_states_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables, laid_out = four_streams(), []
 
+    class Counted(Arena):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            laid_out.append(args)
+            super().__init__(*args, **options)
 
-def test_switch_of_pipelines_alone_keeps_windows_indexes_and_states_as_they_are() -> None:
-    tables, kept = four_streams(), []
+    monkeypatch.setattr(executor, "Arena", Counted)
     plans = ["(A B C D)", "(A B C D) orders {A: D C B; D: B A C}", "(A B C D) orders {B: D A C; C: D B A}"]
-
-    def pause(engine: Engine) -> None:
-        before = engine.arena
-        engine.switch(Plan.parse(plans[engine.totals.plan_switches % 3]))
-        kept.append(engine.arena is before)
-
-    run = Run.of(ONE_KEY, tables, "(A B C D)", pause, every=3)
+    controller = Scripted(lambda seen: plans[controller.steps % 3], every=3)
+    run = Run.of(ONE_KEY, tables, "(A B C D)", controller)
     difference = same_rows(run.rows(), wm.oracle(ONE_KEY, tables))
     assert difference is None, difference
-    assert len(kept) == 80 and all(kept)
-    assert run.engine.metrics()["plan_switches"] == 80
+    assert run.engine.metrics()["plan_switches"] == controller.steps == 80 + 1
+    assert len(laid_out) == 1
 
 
 def test_switch_keeps_the_states_that_both_plans_have_and_builds_only_the_others() -> None:
     tables, built = four_streams(), []
     plans = ["((A B) (C D))", "((A B) C D)", "(((A B) C) D)", "(A B (C D))"]
 
-    def pause(engine: Engine) -> None:
-        engine.switch(Plan.parse(plans[engine.totals.plan_switches % 4]))
-        built.append([engine.program.stores[s].name for s in engine.arena.missing])
+    def step(seen: Observed) -> str:
+        built.append(run.engine.inspect().built)  # by the change before
+        return plans[(len(built) - 1) % 4]
 
-    run = Run.of(ONE_KEY, tables, "(A B (C D))", pause, every=10)
+    run = Run.of(ONE_KEY, tables, "(A B (C D))", Scripted(step, every=10))
     difference = same_rows(run.rows(), wm.oracle(ONE_KEY, tables))
     assert difference is None, difference
-    assert built[:5] == [["(A B)"], [], ["((A B) C)"], ["(C D)"], ["(A B)"]]
+    assert built[1:6] == [("(A B)",), (), ("((A B) C)",), ("(C D)",), ("(A B)",)]
 
 
 def test_switch_builds_from_the_windows_what_tuples_would_have_built() -> None:
-    """After any number of tuples: the states, then the same states after they were dropped and built anew."""
+    """After any number of tuples: the states, then the same states after they were dropped and built again."""
     looked_at = 0
 
-    def pause(engine: Engine) -> None:
+    def step(seen: Observed) -> None:
         nonlocal looked_at
-        plan, before = engine.plan, contents(engine)
+        before = contents(run.engine)
         assert all(max(entries.values(), default=1) == 1 for entries in before.values()), "an entry is there twice"
-        engine.switch(Plan.mjoin(engine.bound.aliases))
-        engine.switch(plan)
-        assert contents(engine) == before
+        run.engine.apply(Change("drop all states", plan=Plan.mjoin(run.engine.bound.aliases)))
+        assert contents(run.engine) == {}
+        run.engine.apply(Change("build them again", plan=seen.plan))
+        assert contents(run.engine) == before
         looked_at += sum(map(len, before.values()))
 
     for seed in range(30):
         rng = Random(seed)
         query = random_query(rng, streams=rng.choice((3, 4, 5)))
         case = Case(seed, query, random_streams(rng, query, rows=40), random_plan(rng, query, "bjtree"), [])
-        check(case, Run.of(query, case.streams, case.plan, pause, every=rng.choice((5, 11))).rows())
+        run = Run.of(query, case.streams, case.plan, Scripted(step, every=rng.choice((5, 11))))
+        check(case, run.rows())
     assert looked_at > 2_000
 
 
 def test_switch_while_tables_are_loaded_waits_until_they_are() -> None:
-    """A pause can come only after all tables are there, or states over tables alone would be filled twice."""
+    """A step can come only after all tables are there, or states over tables alone would be filled twice."""
     tables = {"R": stream([1, 2, 3], k=[1, 2, 3]), "A": pa.table({"k": [1, 2, 3]}), "B": pa.table({"k": [1, 2, 3]})}
     text = "SELECT R.k FROM R [UNBOUNDED], A, B WHERE R.k = A.k AND A.k = B.k"
     for every in range(1, 8):
-        run = Run.of(text, tables, "(R (A B))", lambda engine: engine.switch(Plan.parse("(R (B A))")), every)
+        run = Run.of(text, tables, "(R (A B))", Scripted(lambda seen: "(R (B A))", every))
         assert run.rows().column("k").to_pylist() == [1, 2, 3]
-        assert run.engine.totals.plan_switches == 3 // every
+        assert run.engine.metrics()["plan_switches"] == 3 // every + 1
 
 
 def partitioned(seed: int) -> Case:
@@ -135,33 +128,29 @@ def partitioned(seed: int) -> Case:
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_switch_with_partitions_that_states_refer_to(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arena_module, "SMALLEST", 2)
-    dead = 0
-
-    class Watching(Switcher):
-        def __call__(self, engine: Engine) -> None:
-            nonlocal dead
-            dead += int(engine.arena.S[:, L.DEAD_COUNT].max())
-            super().__call__(engine)
-
+    dead: list[int] = []
     for seed in range(first, first + 20):
         case = partitioned(seed)
         check(case, Run.of(case.query, case.streams, case.plan).rows())
-        watching = Watching(Random(seed), case.query, (2, 9, 40))
-        check(case, Run.of(case.query, case.streams, case.plan, watching, 5).rows())
-    assert dead > 100  # tuples had left that states still referred to when the plan was switched
+        changes = RandomChanges(Random(seed), case.query, (2, 9, 40))
+        run = Run.of(case.query, case.streams, case.plan, changes)
+        changes.watch = lambda run=run: dead.append(max(s.dead for s in run.engine.inspect().stores))  # type: ignore[misc]
+        check(case, run.rows())
+        assert changes.changes == run.engine.metrics()["plan_switches"] > 0
+    assert sum(dead) > 100  # tuples had left that states still referred to when the plan was switched
 
 
 def test_switch_counts_what_all_plans_did() -> None:
     tables = four_streams()
 
-    def made(pause: Any) -> dict[str, Any]:
-        run = Run.of(ONE_KEY, tables, "(A B C D)", pause, every=7)
+    def made(controller: Controller | None) -> dict[str, Any]:
+        run = Run.of(ONE_KEY, tables, "(A B C D)", controller)
         run.rows()
         return run.engine.metrics()
 
     alone = made(None)
-    switched = made(lambda engine: engine.switch(Plan.parse("(A B C D) orders {A: D C B}")))
-    assert switched["plan_switches"] == 240 // 7 and switched["plan_switch_seconds"] > 0
+    switched = made(Scripted(lambda seen: "(A B C D) orders {A: D C B}", every=7))
+    assert switched["plan_switches"] == 240 // 7 + 1 and switched["plan_switch_seconds"] > 0
     for name in ("tuples_in", "results", "candidates", "inserts", "expiries"):
         assert switched[name] == alone[name], name
 
@@ -171,9 +160,9 @@ def test_switch_at_every_tuple() -> None:
         rng = Random(seed)
         query = random_query(rng, streams=rng.choice((3, 4, 5, 6)))
         case = Case(seed, query, random_streams(rng, query), random_plan(rng, query), [])
-        rows, switcher = run_switching(rng, query, case.streams, case.plan, (1,))
+        rows, pending = run_switching(rng, query, case.streams, case.plan, (1,))
         check(case, rows)
-        assert switcher.switches == sum(_arrivals(query, case.streams))
+        assert len(pending) == sum(_arrivals(query, case.streams)) + 1  # and at the end
 
 
 def _arrivals(query: Query, streams: dict[str, pa.Table]) -> Iterator[int]:
@@ -182,4 +171,4 @@ def _arrivals(query: Query, streams: dict[str, pa.Table]) -> Iterator[int]:
     (released,) = run.batches.released()
     for intake in run.engine.intakes:
         if not intake.source.static:
-            yield intake.rows(intake.in_order(released.rows[intake.source.stream])).count
+            yield intake.rows(released.rows[intake.source.alias]).count

@@ -80,14 +80,16 @@ def test_conform_what_is_stored_is_at_most_half_dead(count: int, window: int) ->
     assert store.plain == once if window > 2 * min(count, CHUNK_BYTES // 16) else store.plain <= 2 * once
 
 
-def test_conform_layout_1_is_read_and_an_unknown_one_refused() -> None:
+def test_conform_older_layouts_are_read_and_an_unknown_one_refused() -> None:
     _, chunks = _chunks()
     for batch in range(9):
         chunks.add(0, _rows(batch * 100, 100))
     manifest = json.loads(chunks.manifest.text())
+    del manifest["plan"], manifest["given_plan"]  # new in layout 3
+    assert Manifest.read(json.dumps({**manifest, "layout": 2})).plan == ""
     older = {**manifest, "layout": 1, "chunks": [c[:-1] for c in manifest["chunks"]]}
     read = Chunks(chunks.store, Manifest.read(json.dumps(older)), ["ts"])
     read.merge(0)
     assert len(read.of(0)) == 1 and read.load(0).num_rows == 900  # type: ignore[union-attr]
-    with pytest.raises(wm.StateError, match=r"layout 99, and this version of watersmeet reads 1 and 2"):
+    with pytest.raises(wm.StateError, match=r"layout 99, and this version of watersmeet reads 1, 2, 3"):
         Manifest.read(json.dumps({**manifest, "layout": 99}))

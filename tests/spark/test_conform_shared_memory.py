@@ -41,7 +41,7 @@ def test_conform_what_is_parked_is_taken_once_and_only_as_what_it_is(tmp_path: P
     there = Park(tmp_path)
     found = there.take((1, "token"))
     assert found is not None and found["extra"] == 7 and found["tables"]["rows"][0].equals(table)
-    assert found["m"].tolist() == list(range(20)) and found["m"].flags.writeable
+    assert found["words"].tolist() == list(range(20)) and found["words"].flags.writeable
     assert Park(tmp_path).take((1, "token")) is None, "a batch is under way: nobody else may go on from here"
     other = Park(tmp_path)
     other.allocate(4)

@@ -148,7 +148,7 @@ def _timed(shape: Shape, rows: int, seed: int) -> Timed:
     given = next(batches.released()).rows
     warm = min(rows // 2, shape.window * 3 // 2)
     _drain(engine, {name: table.slice(0, warm) for name, table in given.items()})
-    engine.arena.sweep_states()
+    engine.sweep()
     before = _counted(engine)
     began = time.thread_time()
     _drain(engine, {name: table.slice(warm) for name, table in given.items()})
@@ -157,7 +157,7 @@ def _timed(shape: Shape, rows: int, seed: int) -> Timed:
     last = {"S0": _much_later(given["S0"])}
     began = time.thread_time()
     _drain(engine, last)
-    engine.arena.sweep_states()
+    engine.sweep()
     leaving = time.thread_time() - began
     left = _counted(engine)[3] - before[3] - deletes
     return Timed(shape, seconds, probes, matches, inserts, deletes, left, leaving)

@@ -1,104 +1,129 @@
-"""Engine: runs a Program over rows. Feeds the kernel, gives it room, filters and gathers its candidates, switches plans."""
+"""Engine: runs a Program over rows. Feeds the kernel, gives it room, gathers its candidates, and lets a controller change it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
+from watersmeet.engine.control import ENDLESS, Change, Controller, EventLog, OpCount, Static, StoreCount
+from watersmeet.engine.inspect import View, view
 from watersmeet.engine.kernel.fill import fill
 from watersmeet.engine.kernel.run import run
+from watersmeet.engine.metrics import Meter, Totals, bank, counted, moved, operators, stores
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.compile import compile_plan
-from watersmeet.engine.program.tables import Frame, Given, Group
+from watersmeet.engine.program.tables import Frame, Group
 from watersmeet.engine.rows.gather import Gather
 from watersmeet.engine.rows.intake import Intake, Rows
 from watersmeet.engine.rows.payload import Payload
+from watersmeet.engine.rows.pieces import cuts, laid_out
+from watersmeet.engine.snapshot import Snapshot
 from watersmeet.engine.store.arena import Allocate, Arena
-from watersmeet.errors import PlanError
+from watersmeet.errors import PlanError, StateError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
-from watersmeet.model.program import Probe, Program
+from watersmeet.model.program import Program
 
+# Sizes that change no answer; tests make them small.
 CHUNK = 1 << 17  # rows of all streams that are prepared at a time
 OUT = 1 << 16  # candidates that the kernel hands over at a time
 CACHE = 1 << 20  # bytes of state from which on the kernel looks ahead
 LARGEST_GROUP = 512  # rows that go through their pipelines together
 LISTS = 1 << 16  # entries that the lists of what they find have room for, besides the rows themselves
 SLACK = 1 << 16  # rows of payload that a PARTITION BY window may keep beyond twice what it holds
-ENDLESS = 1 << 62  # arrivals
 
-Pause = Callable[["Engine"], None]
-
-
-@dataclass
-class Totals:
-    """What has happened since the engine was made, over all plans it has had."""
-
-    tuples_in: int = 0
-    rejected: int = 0
-    results: int = 0
-    candidates: int = 0
-    probes: int = 0
-    matches: int = 0
-    inserts: int = 0
-    expiries: int = 0
-    plan_switches: int = 0
-    plan_switch_seconds: float = 0.0
-    peak_state_tuples: int = 0
-    peak_state_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class OpCount:
-    """One step of one pipeline of the plan in use: how many tuples came to it, how many matches it gave."""
-
-    pipeline: str
-    step: str
-    tuples_in: int
-    matches: int
-
-
-@dataclass(frozen=True)
-class StoreCount:
-    """One window or inner state: what it holds now, and what has come and gone since the plan has been in use."""
-
-    name: str
-    tuples: int
-    bytes: int
-    inserts: int
-    expiries: int
+Progress = Callable[[int, int], None]
 
 
 class Engine:
-    """One query, running. `feed` takes rows that are next in global order and yields results as Arrow batches.
+    """One query, running. `feed` takes the rows that are next and yields results as Arrow batches.
 
-    pause, every: call `pause(engine)` after each `every` arrivals, between two tuples; it may switch the plan.
+    controller: is stepped after each so many arrivals as it says, between two tuples, and at the end of each feed; what it decides is
+        applied at once.
     allocate: gives the memory of arenas (Spark's cells have them in shared memory).
+    groups: False lets rows go one by one also where the plan would let them go in groups: to compare the two.
     """
 
     def __init__(
         self,
         bound: BoundQuery,
         plan: Plan,
-        pause: Pause | None = None,
-        every: int = 1 << 20,
+        controller: Controller | None = None,
         allocate: Allocate | None = None,
+        groups: bool = True,
     ) -> None:
-        self.bound, self.pause, self.every = bound, pause, every
+        self.bound, self.groups = bound, groups
+        self.controller: Controller = controller or Static()
         self.program = compile_plan(bound, plan)
-        self.totals = Totals()
+        self.totals, self.events = Totals(), EventLog()
         self.gather = Gather(bound, self.program.late)
+        self.output = self.gather.output
         self.intakes = [self._intake(i) for i in range(len(bound.sources))]
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
+        self.streams = {s.alias: i for i, s in enumerate(bound.sources) if not s.static}
         self.arena = Arena(self.program, allocate=allocate)
+        self.meter = Meter.of(self.arena)
+        self.feeding = False
+        leaves = len(bound.sources)
+        self.out = np.zeros((leaves + 1, OUT), np.int64)
+        notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
+        notes[:, -1] = L.FAR
+        entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
+        lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
+        self.group = Group(notes, lists, np.zeros((L.WALK_ROWS, entries), np.int64))
+        self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
+        self.control[L.QUOTA] = self.controller.every
         self._scratch()
+
+    @classmethod
+    def resume(
+        cls, bound: BoundQuery, snapshot: Snapshot, controller: Controller | None = None, allocate: Allocate | None = None
+    ) -> Engine:  # fmt: skip
+        """An engine that goes on where another was when the snapshot was taken, with the plan that was in use then.
+
+        allocate: for the arenas that come after the one in the snapshot.
+        """
+        engine = cls(bound, snapshot.plan, controller)
+        arena = engine.arena
+        if arena.S.shape != snapshot.stores.shape or arena.counters.shape != snapshot.counters.shape:
+            raise StateError("the snapshot is of another query\n  resume it with the query that it was taken from")
+        arena.S[:], arena.I[:], arena.counters[:] = snapshot.stores, snapshot.indexes, snapshot.counters
+        arena.lie_in(snapshot.words)
+        arena.allocate = allocate or arena.allocate
+        for payload, span, pieces in zip(engine.payloads, snapshot.spans, snapshot.pieces, strict=True):
+            payload.pieces, (payload.first, payload.next) = list(pieces), span
+        engine.control[:] = snapshot.control
+        engine.totals, engine.meter = replace(snapshot.totals), replace(snapshot.meter)
+        engine.events.next = snapshot.events
+        engine.controller.recall(snapshot.memory)
+        return engine
+
+    def snapshot(self) -> Snapshot:
+        """All that this engine is, between two feeds. Its memory is shared: go on with one of the two only."""
+        if self.feeding or self.control[L.PHASE] != L.PICK or self.control[L.OUT_ROWS]:
+            raise PlanError("a snapshot can't be taken in the middle of a feed\n  take it when feed has ended")
+        arena = self.arena
+        return Snapshot(
+            plan=self.plan,
+            stores=arena.S.copy(),
+            indexes=arena.I.copy(),
+            counters=arena.counters.copy(),
+            control=self.control.copy(),
+            totals=replace(self.totals),
+            meter=replace(self.meter),
+            events=self.events.next,
+            memory=self.controller.memory(),
+            spans=tuple((p.first, p.next) for p in self.payloads),
+            words=arena.m,
+            pieces=tuple(list(p.pieces) for p in self.payloads),
+        )
 
     def _intake(self, number: int) -> Intake:
         bound, source, columns = self.bound, self.bound.sources[number], self.program.columns[number]
@@ -110,24 +135,24 @@ class Engine:
         )
 
     def _scratch(self) -> None:
+        """What the kernel needs besides the arena, for the pipelines of the plan in use."""
         ops, leaves = len(self.arena.pipelines.ops), len(self.bound.sources)
         self.frame = Frame(np.zeros((ops, L.MAX_KEYS), np.int64), np.zeros(ops, np.int64), np.zeros(leaves, np.int64))
         self.walkers = np.zeros((leaves, L.WALKER_WIDTH), np.int64)
-        self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
+        carried = self.control[_CARRIED]
+        self.control[:] = 0
+        self.control[_CARRIED] = carried
         self.control[L.LEAVING] = -1
-        self.control[L.QUOTA] = self.every if self.pause else ENDLESS
-        if not hasattr(self, "out"):
-            self.out = np.zeros((leaves + 1, OUT), np.int64)
-            notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
-            notes[:, -1] = L.FAR
-            entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
-            lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
-            self.group = Group(notes, lists, np.zeros((L.WALK_ROWS, entries), np.int64))
-        self.control[L.GROUP_SIZE] = LARGEST_GROUP if self.arena.pipelines.groups else 0
+        self.control[L.GROUP_SIZE] = LARGEST_GROUP if self.groups and self.arena.pipelines.groups else 0
 
     @property
     def plan(self) -> Plan:
         return self.program.plan
+
+    @property
+    def held(self) -> list[int]:
+        """How many tuples each window holds, in the order of FROM."""
+        return [self.arena.live(k) for k in range(self.arena.leaves)]
 
     def load_tables(self, tables: Mapping[str, pa.Table]) -> None:
         """Static tables by alias; before the first row of any stream."""
@@ -135,59 +160,84 @@ class Engine:
 
     def restore(self, tables: Mapping[str, pa.Table]) -> None:
         """Put rows back into their windows without running their pipelines, and build inner states from them: instead of
-        `load_tables`. Static tables whole; of each stream, in its order, at least the rows that are in its window."""
+        `load_tables`. Static tables whole; of each stream at least the rows that are in its window."""
         leaves = self.arena.leaves
         pipes = self.arena.S[:leaves][:, [L.PIPE, L.LEAVE_PIPE]].copy()
         self.arena.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = -1
-        self._put(tables, pipes)
+        self._put(tables)
+        self.arena.S[:leaves, [L.PIPE, L.LEAVE_PIPE]] = pipes
 
-    def _put(self, tables: Mapping[str, pa.Table], pipes: Any = None) -> None:
-        """Rows enter their windows, with no result and no pause (a switch would fill states that are filled here); then
-        pipelines are as they were, and inner states are built."""
-        pause, self.pause = self.pause, None
-        before = self.totals.tuples_in, self.totals.rejected
+    def _put(self, tables: Mapping[str, pa.Table]) -> None:
+        """Rows enter their windows, with no result and no step of the controller (a change of plan would fill states that are
+        filled here); then inner states are built. Nothing of this counts as having come in."""
+        totals, meter, quota = replace(self.totals), replace(self.meter), self.control[L.QUOTA]
         self.control[L.QUOTA] = ENDLESS
-        for _ in self.feed(tables):
+        for _ in self._pieces(tables, L.DEAD, None):
             raise AssertionError("rows that are put into their windows give no results")
-        self.totals.tuples_in, self.totals.rejected = before
-        self.pause = pause
-        self.control[L.QUOTA] = self.every if pause else ENDLESS
-        if pipes is not None:
-            self.arena.S[: len(pipes), [L.PIPE, L.LEAVE_PIPE]] = pipes
         self._fill(range(self.arena.leaves, len(self.arena.S)))
+        self.control[L.QUOTA], self.meter = quota, meter
+        self.totals.tuples_in, self.totals.rejected = totals.tuples_in, totals.rejected
+        self.meter.mark(self.arena, self.totals)
 
     def feed(
-        self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Callable[[int, int], None] | None = None
+        self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Progress | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows by alias, each table in its stream's order (`Intake.in_order`), none before what was fed already.
+        """Rows by alias, in any order, none before what was fed already.
 
         clock: time has come this far, so what leaves by then leaves, although no row says so (DSTREAM).
         progress: is called with (rows done, rows in all).
         """
-        done, total = 0, sum(t.num_rows for t in tables.values())
-        times = [timestamps(t, i.source.timestamp) if not i.source.static and (t := tables.get(i.source.alias)) is not None
-                 else None for i in self.intakes]  # fmt: skip
-        for cuts in _chunks(
-            times, [len(tables[i.source.alias]) if i.source.alias in tables else 0 for i in self.intakes]
-        ):
-            rows = []
-            for intake, (low, high) in zip(self.intakes, cuts, strict=True):
-                table = tables.get(intake.source.alias)
-                rows.append(intake.rows(table.slice(low, high - low)) if table is not None else None)
-            self.totals.tuples_in += sum(high - low for low, high in cuts)
-            self.totals.rejected += sum(high - low for low, high in cuts) - sum(r.joining for r in rows if r)
+        work = self._fed(tables, clock, progress)
+        self.feeding = True
+        while True:
+            self.meter.start()
+            made = next(work, None)
+            self.meter.stop(self.totals)
+            if made is None:
+                break
+            yield made
+        self.feeding = False
+
+    def _fed(self, tables: Mapping[str, pa.Table], clock: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+        yield from self._pieces(tables, clock, progress)
+        self._step()
+
+    def _pieces(
+        self, tables: Mapping[str, pa.Table], clock: int, progress: Progress | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Order rows, cut all streams at the same moments, and run piece by piece."""
+        given = [i.in_order(t) if (t := tables.get(i.source.alias)) is not None else None for i in self.intakes]
+        counts = [0 if t is None else t.num_rows for t in given]
+        times = [
+            None if t is None or i.source.static else timestamps(t, i.source.timestamp)
+            for i, t in zip(self.intakes, given, strict=True)
+        ]
+        done, total = 0, sum(counts)
+        for piece in cuts(times, counts, CHUNK):
+            rows = [
+                None if table is None else intake.rows(table.slice(low, high - low))
+                for intake, table, (low, high) in zip(self.intakes, given, piece, strict=True)
+            ]
+            came = sum(high - low for low, high in piece)
+            self.totals.tuples_in += came
+            self.totals.rejected += came - sum(r.joining for r in rows if r)
             yield from self._run(rows, L.DEAD)
-            done += sum(high - low for low, high in cuts)
+            done += came
             if progress:
                 progress(done, total)
         if self.bound.query.emit == "DSTREAM" and clock != L.DEAD:
             yield from self._run([None] * len(self.intakes), clock)
 
     def _run(self, rows: list[Rows | None], clock: int) -> Iterator[pa.RecordBatch]:
-        given = self._input(rows)
+        """Run the kernel over a piece, and give it what it comes back for."""
+        for k, some in enumerate(rows):
+            if some is not None:
+                self.arena.admit(k, some.count)
+        given = laid_out(rows, [p.next for p in self.payloads])
         for payload, some in zip(self.payloads, rows, strict=True):
             if some is not None:
                 payload.append(some.payload)
+        self.meter.begin(given)
         while True:
             arena = self.arena
             self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
@@ -203,52 +253,37 @@ class Engine:
             if why == L.GROW:
                 arena.grow(int(self.control[L.WANTED]))
             elif why == L.PAUSED:
-                self.control[L.QUOTA] = self.every
-                if self.pause:
-                    self.pause(self)
+                self._step()
             elif why == L.DONE:
                 break
+        self.meter.end()
         self._note_peak()
         self._tidy()
+
+    def _step(self) -> None:
+        """Let the controller see what has happened, and do what it decides."""
+        change = self.controller.step(self.meter.seen(self.arena, self.totals, self.streams))
+        if change is not None:
+            self.apply(change)
+        self.meter.mark(self.arena, self.totals)
+        self.control[L.QUOTA] = self.controller.every
 
     def _results(self) -> Iterator[pa.RecordBatch]:
         count = int(self.control[L.OUT_ROWS])
         self.control[L.OUT_ROWS] = 0
         self.totals.candidates += count
-        made = self.gather.results(self.payloads, self.out[:, :count])
-        self.totals.results += made.num_rows
-        if made.num_rows:
+        made = self.gathered(self.out[:, :count])
+        self.totals.results += count if made is None else made.num_rows
+        if made is not None and made.num_rows:
             yield made
 
-    def _input(self, rows: list[Rows | None]) -> Given:
-        """All rows as one flat array, with a table that says where each stream's columns lie in it."""
-        streams = np.zeros((len(rows), L.INPUT_WIDTH), np.int64)
-        parts: list[Any] = []
-        flags: list[Any] = []
-        at = flags_at = 0
-        for k, given in enumerate(rows):
-            if given is None:
-                continue
-            n = given.count
-            self.arena.admit(k, n)
-            streams[k, L.ROWS_IN], streams[k, L.ROW0] = n, self.payloads[k].next
-            streams[k, L.TS_IN], streams[k, L.COLS_IN] = at, at + n
-            parts += [given.ts, *given.columns]
-            at += n * (1 + len(given.columns))
-            streams[k, L.PART_IN], streams[k, L.ALIVE_IN] = -1, -1
-            if given.partition:
-                streams[k, L.PART_IN] = at
-                parts += given.partition
-                at += 2 * n
-            if given.alive is not None:
-                streams[k, L.ALIVE_IN] = flags_at
-                flags.append(given.alive)
-                flags_at += n
-        values = np.concatenate(parts) if parts else np.zeros(1, np.int64)
-        return Given(streams, values, np.concatenate(flags) if flags else np.zeros(1, np.uint8))
+    def gathered(self, candidates: Any) -> pa.RecordBatch | None:
+        """The results among candidates (row numbers of each stream, then result_ts). None: all are, and none is given out (an engine
+        that only counts)."""
+        return self.gather.results(self.payloads, candidates)
 
     def _tidy(self) -> None:
-        """Between feeds: take ids down, and let payload go that no window refers to."""
+        """Between pieces: take ids down, and let payload go that no window refers to."""
         self.arena.rebase()
         for k, payload in enumerate(self.payloads):
             row = self.arena.S[k]
@@ -271,18 +306,32 @@ class Engine:
                 slot = int(arena.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
         return taken
 
-    def switch(self, plan: Plan | Program) -> None:
-        """Change the plan, between two tuples: pipelines at once, windows as they are, inner states kept or built anew."""
+    def apply(self, change: Change) -> None:
+        """Change what runs, between two tuples. The only way to do so; each change goes to the event log. What can't be done is refused
+        before anything is changed."""
         if self.control[L.PHASE] != L.PICK:
             raise PlanError(
-                "a plan can't be switched in the middle of a tuple\n  switch in `pause`, or when feed has ended"
+                "the engine can't be changed in the middle of a tuple\n  change it in a controller's step, or when feed has ended"
             )
+        for name in change.parts:
+            if name not in _CAN:
+                raise PlanError(f"the engine can't change '{name}' yet: {change}\n  leave it out of the change")
+        if change.plan is not None:
+            program, was = compile_plan(self.bound, change.plan), self.plan
+            self._switch(program)
+            self._log("plan", str(was.bare), str(change.plan.bare), change.reason)
+
+    def _log(self, kind: str, was: str, now: str, reason: str) -> None:
+        seen = self.meter.event_time
+        self.events.add(kind, was, now, reason, int(self.meter.rows.sum()), None if seen == L.DEAD else seen)
+
+    def _switch(self, program: Program) -> None:
+        """Pipelines at once, windows as they are, inner states kept or built."""
         began = time.perf_counter()
-        program = plan if isinstance(plan, Program) else compile_plan(self.bound, plan)
-        self._bank()
-        quota, rows = self.control[L.QUOTA], self.control[L.OUT_ROWS]
+        bank(self.totals, self.arena)
         if program.stores == self.program.stores:
             self.program = self.arena.program = program
+            self.arena.missing = []
             self.arena.set_pipelines()
             self._scratch()
         else:
@@ -292,7 +341,7 @@ class Engine:
             self.program, self.arena = program, Arena(program, self.arena)
             self._scratch()
             self._fill(self.arena.missing)
-        self.control[L.QUOTA], self.control[L.OUT_ROWS] = quota, rows
+        self.meter.mark(self.arena, self.totals)
         self.totals.plan_switches += 1
         self.totals.plan_switch_seconds += time.perf_counter() - began
 
@@ -314,56 +363,31 @@ class Engine:
                 arena.grow(int(self.control[L.WANTED]))
         self._note_peak()
 
+    def sweep(self) -> None:
+        """Take dead entries out of all inner states, so that counts are of live ones."""
+        self.arena.sweep_states()
+
     def metrics(self) -> dict[str, Any]:
         """What has happened so far, as numbers by name."""
-        made = {name: getattr(self.totals, name) for name in self.totals.__dataclass_fields__}
-        for name, count in self._counted().items():
+        made = asdict(self.totals)
+        for name, count in counted(self.arena).items():
             made[name] += count
         made["state_tuples"] = self.arena.tuples
         made["state_bytes"] = self.arena.bytes
         made["payload_bytes"] = sum(p.bytes for p in self.payloads)
         return made
 
-    def operators(self) -> list[OpCount]:
-        """The steps of all pipelines of the plan in use, with their counts."""
-        made = []
-        names = [s.name for s in self.program.stores]
-        for pipes, starts in (
-            (self.program.arrive, self.arena.pipelines.arrive),
-            (self.program.leave, self.arena.pipelines.leave),
-        ):
-            for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
-                for k, op in enumerate(pipeline):
-                    if isinstance(op, Probe):
-                        came, matched = (int(c) for c in self.arena.counters[first + k])
-                        made.append(OpCount(names[leaf], names[op.store], came, matched))
-        return made
+    def operators(self) -> tuple[OpCount, ...]:
+        """The steps of all pipelines of the plan in use, with their counts since it came into use."""
+        return operators(self.arena, self.arena.counters)
 
-    def stores(self) -> list[StoreCount]:
-        """The windows, then the inner states, with what they hold."""
-        made = []
-        for s, spec in enumerate(self.program.stores):
-            row = self.arena.S[s]
-            inserts, expiries = int(row[L.INSERTS]), int(row[L.EXPIRIES])
-            made.append(StoreCount(spec.name, self.arena.live(s), int(row[L.WORDS]) * 8, inserts, expiries))
-        return made
+    def stores(self) -> tuple[StoreCount, ...]:
+        """The windows, then the inner states: what they hold, and what has come and gone since the plan came into use."""
+        return stores(self.arena, moved(self.arena))
 
-    def _counted(self) -> dict[str, int]:
-        """What the operators and stores of the plan in use have counted."""
-        probes = self.arena.pipelines.ops[:, L.CODE] == L.PROBE
-        return {
-            "probes": int(self.arena.counters[probes, L.TUPLES_IN].sum()),
-            "matches": int(self.arena.counters[probes, L.MATCHES].sum()),
-            "inserts": int(self.arena.S[:, L.INSERTS].sum()),
-            "expiries": int(self.arena.S[:, L.EXPIRIES].sum()),
-        }
-
-    def _bank(self) -> None:
-        """Add what has been counted to the totals, and start the counters anew."""
-        for name, count in self._counted().items():
-            setattr(self.totals, name, getattr(self.totals, name) + count)
-        self.arena.counters[:] = 0
-        self.arena.S[:, [L.INSERTS, L.EXPIRIES]] = 0
+    def inspect(self, entries: bool = False) -> View:
+        """A read-only look inside; `entries`: also what is in each store, by row numbers."""
+        return view(self.arena, self.control, [p.rows for p in self.payloads], self.metrics(), entries)
 
     def _note_peak(self) -> None:
         peak = int(self.control[L.PEAK])
@@ -373,19 +397,5 @@ class Engine:
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)
 
 
-def _chunks(times: list[Any], counts: list[int]) -> Iterator[list[tuple[int, int]]]:
-    """Cut all streams at the same moments, so that a piece has about CHUNK rows; static tables (no times) come whole, first."""
-    sample = min(1 << 10, CHUNK)
-    found = [t[::sample] for t in times if t is not None and len(t)]
-    marks = (
-        np.unique(np.sort(np.concatenate(found))[:: max(CHUNK // sample, 1)][1:]) if found else np.zeros(0, np.int64)
-    )
-    done = [0] * len(times)
-    for mark in [*marks.tolist(), None]:
-        cuts = []
-        for k, (t, count) in enumerate(zip(times, counts, strict=True)):
-            high = count if t is None or mark is None else int(np.searchsorted(t, mark, side="left"))
-            cuts.append((done[k], high))
-            done[k] = high
-        if any(high > low for low, high in cuts):
-            yield cuts
+_CAN = ("plan",)  # what `apply` can change
+_CARRIED = [L.QUOTA, L.OUT_ROWS, L.GROUPS, L.SET_OUT]  # control words that outlive a plan

@@ -13,14 +13,18 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
+from watersmeet.engine.control import Change
 from watersmeet.engine.executor import Engine
-from watersmeet.engine.rows.release import NEVER, Clock, take_below
+from watersmeet.engine.rows.release import NEVER, Clock, Release
+from watersmeet.engine.snapshot import LAYOUT, Snapshot
+from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS
 from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
@@ -30,66 +34,57 @@ from watersmeet.spark.spec import EFFECTIVE, LATE_COLUMNS, METRICS, CellSpec
 from watersmeet.spark.waiting import check_waiting
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A cell between two batches. identity: the stored state that it is equal to. tails: of ROWS windows the timestamps of their rows."""
+
+    identity: tuple[Any, ...]
+    snapshot: Snapshot
+    waiting: dict[int, list[pa.Table]]
+    tails: dict[int, Any]
+
+
 class Cell:
-    """Cell `number` of a query. `identity` says which stored state the one in memory is equal to; None: to none."""
+    """Cell `number` of a query. park: its place in shared memory, if there is one. kept: what it is between two batches, if it does not
+    lie there."""
 
     def __init__(self, spec: CellSpec, number: int) -> None:
         self.spec, self.number = spec, number
         self.fingerprint = {**spec.fingerprint, "hash": route_hash_check()}
         self.sources = spec.bound.sources
-        self.identity: tuple[Any, ...] | None = None
+        self.times = {k: s.timestamp for k, s in enumerate(self.sources) if not s.static}
         self.park: Park | None = None
-        self.waiting: dict[int, list[pa.Table]] = {}
+        self.kept: Kept | None = None
         self.tails: dict[int, Any] = {}
         self.home = {s.alias: _at_home(spec, s.alias, number) for s in self.sources if not s.static}
 
     def batch(self, store: Store, parcels: Iterable[Parcel]) -> Iterator[pa.RecordBatch]:
         """Take one batch in and yield results, then late rows, then one row of metrics, in the columns of `spec.output`."""
         began = time.perf_counter()
-        text = store.manifest()
-        manifest = Manifest(dict(self.fingerprint)) if text is None else Manifest.read(text)
-        check_fingerprint(manifest.fingerprint, self.fingerprint, self.spec.refresh_tables)
-        self.manifest = manifest
-        chunks = Chunks(store, manifest, [None if s.static else s.timestamp for s in self.sources])
-        rebuilt = self.identity != self._identity() and not self._attach()
-        if rebuilt:
-            self._rebuild(chunks)
-        self.identity = None  # until the batch is through, memory and store differ
+        chunks, rebuilt = self._open(store)
         ended, came = self._take_in(parcels)
-        late = self._sort_out_late(came)
-        fresh = {k: pa.concat_tables(tables) for k, tables in came.items() if tables}
-        for k, table in fresh.items():
-            self.waiting[k].append(table)
-        released = self._release(ended)
-        check_waiting(self.clock, [t for tables in self.waiting.values() for t in tables], self.spec.waiting_bytes)
-        rows_in = sum(t.num_rows for t in released.values())
+        fresh, late = self._sort_out_late(came)
+        ready = self._release(fresh, ended)
         results = 0
-        for made in self.engine.feed(released, self.clock.watermark - 1):
+        for made in self.engine.feed(ready, self.clock.watermark - 1):
             results += made.num_rows
             yield self._out(made)
         for name, rows in late if self.spec.late else ():
             yield self._late_rows(name, rows)
         self._store(chunks, fresh)
-        manifest.fingerprint = dict(self.fingerprint)
-        manifest.version += 1
-        manifest.token = secrets.token_hex(8)
-        manifest.high, manifest.lowest = dict(self.clock.high), self.clock.lowest
-        manifest.watermark = self.clock.watermark
-        store.set_manifest(manifest.text())
         told = self._metrics(
-            rows_in=rows_in, results=results, late=sum(t.num_rows for _, t in late), rebuilt=int(rebuilt),
-            batch_us=int((time.perf_counter() - began) * 1e6),
+            rows_in=sum(t.num_rows for t in ready.values()), results=results, late=sum(t.num_rows for _, t in late),
+            rebuilt=int(rebuilt), batch_us=int((time.perf_counter() - began) * 1e6),
         )  # fmt: skip
-        self._park()
+        self._keep()
         yield told
 
     # What comes in
 
-    def _take_in(self, parcels: Iterable[Parcel]) -> tuple[bool, dict[int, list[pa.Table]]]:
+    def _take_in(self, parcels: Iterable[Parcel]) -> tuple[bool, dict[int, pa.Table]]:
         """Read all parcels: marks go to the clock, rows are given back by position in FROM."""
-        floor = self.clock.watermark
         ended = False
-        came: dict[int, list[pa.Table]] = {k: [] for k, s in enumerate(self.sources) if not s.static}
+        came: dict[int, list[pa.Table]] = {k: [] for k in self.times}
         for _, k, kind, low, high, rows in parcels:
             if kind == END:
                 ended = True
@@ -97,130 +92,131 @@ class Cell:
                 self.clock.see(self.sources[k].stream, int(low), int(high))
             else:
                 came[k].append(decode_table(rows))
+        made = {}
         for k, tables in came.items():
+            if not tables:
+                continue
             if self.spec.order == "arrival":
-                came[k] = [self._effective(k, t, floor) for t in tables]
-            time = self.sources[k].timestamp
-            came[k].sort(key=lambda t: t.column(time)[0].value)  # mostly in order then, whatever the order of arrival
-            came[k] = [pa.concat_tables(came[k]).combine_chunks()] if came[k] else []
-        return ended, came
+                tables = [self._effective(k, t) for t in tables]
+            tables.sort(
+                key=lambda t: t.column(self.times[k])[0].value
+            )  # mostly in order then, whatever the order of arrival
+            made[k] = pa.concat_tables(tables).combine_chunks()
+        return ended, made
 
-    def _effective(self, k: int, table: pa.Table, floor: int) -> pa.Table:
+    def _effective(self, k: int, table: pa.Table) -> pa.Table:
         """With order="arrival" a row that is behind counts as having come just after the highest time of the batches before: after, and
-        not at it, because rows of one time are in the order of their columns, and a cell that is built anew must find them as they came."""
-        ts = np.maximum(timestamps(table, self.spec.times[self.sources[k].alias]), floor)
+        not at it, because rows of one time are in the order of their columns, and a cell that is rebuilt must find them as they came."""
+        ts = np.maximum(timestamps(table, self.spec.times[self.sources[k].alias]), self.clock.watermark)
         return table.append_column(EFFECTIVE, pa.array(ts).cast(pa.timestamp("us", tz="UTC")))
 
-    def _sort_out_late(self, came: dict[int, list[pa.Table]]) -> list[tuple[str, pa.Table]]:
-        """Take out the rows below the watermark of the batch before. Each is reported by one cell only."""
-        late = []
-        late_below = self.manifest.watermark if self.spec.order == "event" else NEVER
-        for k, tables in came.items():
+    def _sort_out_late(self, came: dict[int, pa.Table]) -> tuple[dict[int, pa.Table], list[tuple[str, pa.Table]]]:
+        """Rows that came in time, and those late rows that this cell reports: each is reported by one cell only."""
+        fresh, late = {}, []
+        for k, table in came.items():
+            kept, behind = self.release.on_time(k, table)
             source = self.sources[k]
-            kept = []
-            for table in tables:
-                behind = timestamps(table, source.timestamp) < late_below
-                if behind.any():
-                    report = behind.copy() if self.home[source.alias] else np.zeros(len(behind), bool)
-                    for name, wanted in ((AGAIN, False), (ALIVE, True)):
-                        if name in table.column_names:
-                            report &= table.column(name).to_numpy() == wanted
-                    if report.any():
-                        late.append((source.stream, table.filter(pa.array(report))))
-                    table = table.filter(pa.array(~behind))
-                if AGAIN in table.column_names:
-                    table = table.drop_columns([AGAIN])
-                if table.num_rows:
-                    kept.append(table)
-            came[k] = kept
-        return late
+            report = np.full(behind.num_rows, self.home[source.alias])
+            for name, wanted in ((AGAIN, False), (ALIVE, True)):
+                if name in table.column_names:
+                    report &= behind.column(name).to_numpy() == wanted
+            if report.any():
+                late.append((source.stream, behind.filter(pa.array(report))))
+            if kept.num_rows:
+                fresh[k] = kept.drop_columns([AGAIN]) if AGAIN in kept.column_names else kept
+        return fresh, late
 
-    def _release(self, ended: bool) -> dict[str, pa.Table]:
-        """Rows by alias that may be processed now, in order."""
+    def _release(self, fresh: dict[int, pa.Table], ended: bool) -> dict[str, pa.Table]:
+        """Rows by alias that may be processed now."""
+        for k, table in fresh.items():
+            self.release.wait(k, table)
         if self.spec.order == "arrival":
-            self.clock.watermark = max(self.clock.watermark, self.clock.highest) + 1
+            self.clock.pass_all()
         elif ended:
-            if self.clock.highest > NEVER:
-                self.clock.watermark = max(self.clock.watermark, self.clock.highest + 1)
+            self.clock.end()
         else:
             self.clock.advance()
-        released = {}
-        for k, source in enumerate(self.sources):
-            if source.static:
-                continue
-            ready, self.waiting[k] = take_below(self.waiting[k], source.timestamp, self.clock.watermark)
-            if ready is not None:
-                released[source.alias] = self.engine.intakes[k].in_order(ready)
-                self._note_tail(k, released[source.alias])
-        return released
+        ready = self.release.ready()
+        check_waiting(self.clock, self.release.tables(), self.spec.waiting_bytes)
+        for k, table in ready.items():
+            self._note_tail(k, table)
+        return {self.sources[k].alias: table for k, table in ready.items()}
 
     # What is kept in memory
 
-    def _identity(self) -> tuple[Any, ...]:
-        """Which stored state, plan and tables a copy in memory must be of to go on from here."""
-        pins = sorted(self.fingerprint.items())
-        return self.manifest.version, self.manifest.token, str(self.spec.plan), pins
-
-    def _park(self) -> None:
-        """The batch is through: leave the cell in shared memory if there is room, else in this worker."""
-        self.identity = self._identity()
-        if self.park is None:
-            return
-        state, payloads = self.engine.arena, self.engine.payloads
-        state.lie_in(self.park.hold(state.m))
-        tables: dict[tuple[str, int], list[pa.Table]] = {("waiting", k): t for k, t in self.waiting.items()}
-        tables |= {("payload", k): p.pieces for k, p in enumerate(payloads)}
-        parked = self.park.put(
-            self.identity, tables, S=state.S, I=state.I, spans=[(p.first, p.next) for p in payloads], tails=self.tails,
-            clock=(self.clock.high, self.clock.lowest, self.clock.watermark),
-        )  # fmt: skip
-        if parked:
-            self.identity = None
-            del self.engine
-            self.waiting = {}
-
-    def _attach(self) -> bool:
-        """Go on with what lies in shared memory, if it is what the store has."""
-        parked = self.park.take(self._identity()) if self.park is not None else None
-        if parked is None or self.park is None:
-            return False
-        self.engine = Engine(self.spec.bound, self.spec.plan)
-        state = self.engine.arena
-        state.S[:], state.I[:] = parked["S"], parked["I"]
-        state.lie_in(parked["m"])
-        state.allocate = self.park.allocate
-        for k, (payload, span) in enumerate(zip(self.engine.payloads, parked["spans"], strict=True)):
-            payload.pieces = parked["tables"]["payload", k]
-            payload.first, payload.next = span
-        self.waiting = {k: t for (kind, k), t in parked["tables"].items() if kind == "waiting"}
-        self.tails = parked["tails"]
+    def _open(self, store: Store) -> tuple[Chunks, bool]:
+        """The cell as the batch before left it: kept here, lying in shared memory, or rebuilt from the store (then True)."""
+        text = store.manifest()
+        self.manifest = Manifest(dict(self.fingerprint)) if text is None else Manifest.read(text)
+        check_fingerprint(self.manifest.fingerprint, self.fingerprint, self.spec.refresh_tables)
+        chunks = Chunks(store, self.manifest, [self.times.get(k) for k in range(len(self.sources))])
         self.clock = Clock(self.spec.bound)
-        self.clock.high, self.clock.lowest, self.clock.watermark = parked["clock"]
-        return True
+        self.clock.high |= self.manifest.high
+        self.clock.lowest, self.clock.watermark = self.manifest.lowest, self.manifest.watermark
+        self.release = Release(self.clock, self.times)
+        kept, self.kept = self.kept, None  # until the batch is through, memory and store differ
+        if kept is None or kept.identity != self._identity():
+            kept = self._parked()
+        if kept is None:
+            self._rebuild(chunks)
+            return chunks, True
+        controller, allocate = self.spec.controller(), self.park.allocate if self.park else None
+        self.engine = Engine.resume(self.spec.bound, kept.snapshot, controller, allocate)
+        self.release.waiting, self.tails = kept.waiting, kept.tails
+        if self.engine.plan.bare != (plan := self._plan()).bare:
+            self.engine.apply(Change("the query was started with another plan", plan=plan))
+        return chunks, False
+
+    def _identity(self) -> tuple[Any, ...]:
+        """Which stored rows, and which tables, a copy in memory must be of to go on from here."""
+        return LAYOUT, self.manifest.version, self.manifest.token, sorted(self.fingerprint.items())
+
+    def _plan(self) -> Plan:
+        """The plan to go on with: the one in use when the state was stored, unless the query was started with another one since."""
+        stored = self.manifest.plan if self.manifest.given_plan == str(self.spec.plan.bare) else ""
+        return Plan.parse(stored) if stored else self.spec.plan
+
+    def _keep(self) -> None:
+        """The batch is through: leave the cell in shared memory if there is room, else in this worker."""
+        snapshot, park, waiting = self.engine.snapshot(), self.park, self.release.waiting
+        del self.engine
+        if park is not None:
+            snapshot = snapshot.with_rows(park.hold(snapshot.words), snapshot.pieces)
+            tables: dict[tuple[str, int], list[pa.Table]] = {("waiting", k): t for k, t in waiting.items()}
+            tables |= {("payload", k): t for k, t in enumerate(snapshot.pieces)}
+            if park.put(self._identity(), tables, engine=snapshot.rest, tails=self.tails):
+                return
+        self.kept = Kept(self._identity(), snapshot, waiting, self.tails)
+
+    def _parked(self) -> Kept | None:
+        """What lies in shared memory, if it is what the store has."""
+        found = self.park.take(self._identity()) if self.park is not None else None
+        if found is None:
+            return None
+        tables, pieces = found["tables"], range(len(self.sources))
+        snapshot = found["engine"].with_rows(found["words"], tuple(tables["payload", k] for k in pieces))
+        return Kept(found["identity"], snapshot, {k: tables["waiting", k] for k in self.times}, found["tails"])
 
     # What is kept in the store
 
     def _rebuild(self, chunks: Chunks) -> None:
         """The cell as the store has it."""
-        self.engine = Engine(self.spec.bound, self.spec.plan, allocate=self.park.allocate if self.park else None)
-        self.clock = Clock(self.spec.bound)
-        self.clock.high |= self.manifest.high
-        self.clock.lowest, self.clock.watermark = self.manifest.lowest, self.manifest.watermark
-        self.waiting, self.tails = {}, {}
+        allocate = self.park.allocate if self.park else None
+        self.engine = Engine(self.spec.bound, self._plan(), self.spec.controller(), allocate)
+        self.tails = {}
         tables = {}
         for k, source in enumerate(self.sources):
             if source.static:
                 tables[source.alias] = decode_table(self.spec.tables[source.alias])
                 continue
             stored = chunks.load(k)
-            released, self.waiting[k] = take_below(
-                [] if stored is None else [stored], source.timestamp, self.clock.watermark
-            )
+            if stored is not None:
+                self.release.wait(k, stored)
+            released = self.release.take(k)
             if released is not None:
                 live = timestamps(released, source.timestamp) >= self._cut(k)
-                ready = self.engine.intakes[k].in_order(released.filter(pa.array(live)))
-                self._note_tail(k, ready)
-                tables[source.alias] = ready
+                tables[source.alias] = released.filter(pa.array(live))
+                self._note_tail(k, tables[source.alias])
         self.engine.restore(tables)
 
     def _note_tail(self, k: int, released: pa.Table) -> None:
@@ -228,7 +224,7 @@ class Cell:
         window = self.sources[k].window
         assert window is not None
         if window.kind == "ROWS" and not window.partition:
-            ts = timestamps(released, self.sources[k].timestamp)
+            ts = np.sort(timestamps(released, self.sources[k].timestamp))
             self.tails[k] = np.concatenate([self.tails.get(k, ts[:0]), ts])[-window.size :]
 
     def _cut(self, k: int) -> int:
@@ -241,7 +237,7 @@ class Cell:
         return int(tail[0]) if tail is not None and len(tail) == window.size else NEVER
 
     def _store(self, chunks: Chunks, fresh: dict[int, pa.Table]) -> None:
-        """Write what came and is still needed; remove what is not needed any more."""
+        """Write what came and is still needed, remove what is not needed any more; then the manifest, with a new token."""
         for k, source in enumerate(self.sources):
             if source.static:
                 continue
@@ -256,33 +252,27 @@ class Cell:
             if window is not None and window.partition:
                 self._trim_partitions(chunks, k)
             chunks.merge(k)
+        manifest = self.manifest
+        manifest.fingerprint = dict(self.fingerprint)
+        manifest.version += 1
+        manifest.token = secrets.token_hex(8)
+        manifest.high, manifest.lowest = dict(self.clock.high), self.clock.lowest
+        manifest.watermark = self.clock.watermark
+        manifest.plan, manifest.given_plan = str(self.engine.plan.bare), str(self.spec.plan.bare)
+        chunks.store.set_manifest(manifest.text())
 
     def _trim_partitions(self, chunks: Chunks, k: int) -> None:
         """Of a PARTITION BY window: once more than half of what is stored is dead, write it anew."""
         stored = sum(c.rows for c in chunks.of(k))
-        needed = self.engine.arena.live(k) + sum(t.num_rows for t in self.waiting[k])
+        needed = self.engine.held[k] + sum(t.num_rows for t in self.release.waiting[k])
         if stored > 2 * needed + 1024:
             chunks.replace(k, chunks.of(k), lambda table: self._newest(k, table))
 
     def _newest(self, k: int, table: pa.Table) -> Any:
         """Which rows of a table are waiting, or among the newest of their partition."""
-        intake, window = self.engine.intakes[k], self.sources[k].window
-        assert window is not None
-        numbered = table.append_column("_wm_row", pa.array(np.arange(table.num_rows)))
-        released, _ = take_below([numbered], self.sources[k].timestamp, self.clock.watermark)
         keep = np.ones(table.num_rows, bool)
-        if released is None:
-            return keep
-        ordered = intake.in_order(released)
-        hashes = intake._partition(ordered)
-        assert hashes is not None
-        n = ordered.num_rows
-        by = np.lexsort((np.arange(n), hashes[1], hashes[0]))
-        a, b = hashes[0][by], hashes[1][by]
-        last = np.append((a[1:] != a[:-1]) | (b[1:] != b[:-1]), True)
-        end = np.flatnonzero(last)[np.cumsum(last) - last]
-        dead = by[end - np.arange(n) >= window.size]
-        keep[ordered.column("_wm_row").to_numpy()[dead]] = False
+        released = np.flatnonzero(timestamps(table, self.times[k]) < self.clock.watermark)
+        keep[released] = self.engine.intakes[k].newest(table.take(pa.array(released)))
         return keep
 
     # What goes out
@@ -307,19 +297,22 @@ class Cell:
         return self._sparse(rows.num_rows, given)
 
     def _metrics(self, **made: int) -> pa.RecordBatch:
-        state = self.engine.arena
-        leaves = [k for k, s in enumerate(self.sources) if not s.static]
+        """Numbers of this batch; `totals` of the engine since it was last rebuilt; `events`: what was changed in this batch, and why."""
+        totals = self.engine.metrics()
+        waiting = list(self.release.tables())
         made |= {
-            "waiting_rows": sum(t.num_rows for tables in self.waiting.values() for t in tables),
-            "waiting_bytes": sum(t.nbytes for tables in self.waiting.values() for t in tables),
-            "window_rows": sum(state.live(k) for k in leaves),
-            "memory_bytes": state.bytes + sum(p.bytes for p in self.engine.payloads),
+            "waiting_rows": sum(t.num_rows for t in waiting),
+            "waiting_bytes": sum(t.nbytes for t in waiting),
+            "window_rows": sum(self.engine.held[k] for k in self.times),
+            "memory_bytes": totals["state_bytes"] + totals["payload_bytes"],
             "stored_rows": sum(c.rows for c in self.manifest.chunks),
             "stored_bytes": sum(c.bytes for c in self.manifest.chunks),
             "chunks": len(self.manifest.chunks),
             "watermark_us": self.clock.watermark,
         }
-        return self._sparse(1, {METRICS: pa.array([json.dumps({"cell": self.number, **made})])})
+        events = [asdict(event) for event in self.engine.events.take()]
+        told = {"cell": self.number, **made, "totals": totals, "events": events}
+        return self._sparse(1, {METRICS: pa.array([json.dumps(told)])})
 
     def _sparse(self, n: int, given: dict[str, pa.Array]) -> pa.RecordBatch:
         """Rows in which only some columns have values."""

@@ -21,8 +21,8 @@ from watersmeet.engine.rows.release import NEVER
 from watersmeet.errors import StateError
 from watersmeet.spark.blob import decode_table, encode_table
 
-LAYOUT: Final = 2
-READABLE: Final = (1, 2)
+LAYOUT: Final = 3
+READABLE: Final = (1, 2, 3)
 CHUNK_BYTES: Final = 1 << 20  # of rows; on its way to the store a chunk is in memory some seven times over
 # classes of small chunks, each from one size to the next
 SMALL: Final = (0, CHUNK_BYTES // 128, CHUNK_BYTES // 16, CHUNK_BYTES // 2)
@@ -58,6 +58,7 @@ class Manifest:
     """What a cell knows between two batches, besides the rows.
 
     fingerprint: what the state belongs to. version, token: which state this is. high, lowest, watermark: the clock.
+    plan: the one in use; given_plan: the one that the query was started with (both not known before layout 3).
     """
 
     fingerprint: dict[str, str]
@@ -68,6 +69,8 @@ class Manifest:
     watermark: int = NEVER
     next: int = 0
     chunks: list[Chunk] = field(default_factory=list)
+    plan: str = ""
+    given_plan: str = ""
 
     def text(self) -> str:
         made = asdict(self)
@@ -85,7 +88,7 @@ class Manifest:
             ) from None
         if layout not in READABLE:
             raise StateError(
-                f"the state has layout {layout}, and this version of watersmeet reads {' and '.join(map(str, READABLE))}\n"
+                f"the state has layout {layout}, and this version of watersmeet reads {', '.join(map(str, READABLE))}\n"
                 "  go on with the version that wrote it, or start from a new checkpoint"
             )
         made["chunks"] = [Chunk(*c) for c in made["chunks"]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from watersmeet.engine.control import Controller, Static
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr, walk
 from watersmeet.model.plan import Plan
@@ -48,12 +49,15 @@ class Flow:
         order: str = "event",
         refresh_tables: bool = False,
         waiting_bytes: int = WAITING_BYTES,
+        controller: Callable[[], Controller] = Static,
     ) -> Flow:
-        """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do."""
+        """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do. controller: makes one for each
+        cell."""
         check_names(bound, late)
         route = Route.of(bound, cells, rates)
         spec = CellSpec.of(
-            bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables, waiting_bytes=waiting_bytes
+            bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables, waiting_bytes=waiting_bytes,
+            controller=controller,
         )  # fmt: skip
         streams = dict.fromkeys(s.stream for s in bound.sources if not s.static)
         return cls(tuple(_inlet(bound, route, name, late, in_spark) for name in streams), spec)

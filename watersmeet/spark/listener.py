@@ -17,6 +17,7 @@ from watersmeet.spark.spec import METRICS
 
 NAME = "watersmeet"
 LARGEST = ("batch_us", "watermark_us")  # the other metrics are summed
+APART = ("cell", "totals", "events")  # what is told of each cell by itself
 
 
 def observed(frame: DataFrame) -> DataFrame:
@@ -24,8 +25,9 @@ def observed(frame: DataFrame) -> DataFrame:
     return frame.observe(NAME, F.collect_list(METRICS).alias("cells"))
 
 
-def metrics_by_cell(progress: Any) -> list[dict[str, int]]:
-    """What each cell that had work in a batch tells of it, by cell."""
+def metrics_by_cell(progress: Any) -> list[dict[str, Any]]:
+    """What each cell that had work in a batch tells of it, by cell. `totals`: what its engine has counted since it was last rebuilt from
+    the state store; `events`: what was changed in it during the batch, and why."""
     row = (progress.observedMetrics if progress is not None else {}).get(NAME)
     return sorted(map(json.loads, row.cells if row is not None else []), key=lambda told: int(told["cell"]))
 
@@ -34,7 +36,13 @@ def metrics_of(progress: Any) -> dict[str, int]:
     """The metrics of a batch from a query's progress, of all cells together; empty if the batch had none."""
     made: dict[str, int] = {}
     for cell in metrics_by_cell(progress):
-        del cell["cell"]
         for name, value in cell.items():
+            if name in APART:
+                continue
             made[name] = max(made.get(name, value), value) if name in LARGEST else made.get(name, 0) + value
     return made
+
+
+def events_of(progress: Any) -> list[dict[str, Any]]:
+    """What was changed in a batch while it ran, and why: the events of all cells, each with the number of its cell."""
+    return [{"cell": told["cell"], **event} for told in metrics_by_cell(progress) for event in told["events"]]

@@ -39,9 +39,9 @@ class Packing:
         alive = np.ones(table.num_rows, bool) if passed is None or not branch.counted else passed.copy()
         if branch.rest:
             some = np.flatnonzero(alive)
-            alive[some] = intake._selected(table.take(pa.array(some)))
+            alive[some] = intake.selected(table.take(pa.array(some)))
         selected = alive.copy()
-        columns = intake._encoded(table, alive)
+        columns = intake.encoded(table, alive)
         if not branch.counted and not alive.all():
             kept = np.flatnonzero(alive)
             table, chosen, columns = table.take(pa.array(kept)), chosen[kept], tuple(c[kept] for c in columns)

@@ -80,15 +80,15 @@ class Park:
         try:
             parked = pickle.loads(head.read_bytes())
             head.unlink()
-        except (OSError, pickle.UnpicklingError, EOFError):
-            parked = None
+        except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError):
+            parked = None  # there is nothing, or another version of this code left it
         if parked is None or parked["identity"] != identity:
             self.clear()
             return None
         self.arena = self.folder / parked["arena"]
         self.files = {}
         try:
-            parked["m"] = _map(self.arena)
+            parked["words"] = _map(self.arena)
             parked["tables"] = {k: [self._open(*piece) for piece in pieces] for k, pieces in parked["tables"].items()}
         except OSError:
             self.clear()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from watersmeet.data import arrow_type
+from watersmeet.engine.control import Controller, Static
 from watersmeet.errors import QueryError
 from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.expr import Column, Expr, type_of, walk
@@ -28,7 +29,7 @@ LATE_COLUMNS = ("kind", "late_stream", "late_row")
 class CellSpec:
     """bound: the query as cells see it: selections are done, columns that only they needed are gone. tables: static tables by alias,
     encoded. times: the timestamp column of each stream, by alias. late: whether late rows are given out. order: "event" or "arrival".
-    waiting_bytes: how much may wait in a cell."""
+    waiting_bytes: how much may wait in a cell. controller: makes the one of each cell."""
 
     bound: BoundQuery
     plan: Plan
@@ -40,18 +41,20 @@ class CellSpec:
     order: str = "event"
     refresh_tables: bool = False
     waiting_bytes: int = WAITING_BYTES
+    controller: Callable[[], Controller] = Static
 
     @classmethod
     def of(
         cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False,
         order: str = "event", refresh_tables: bool = False, waiting_bytes: int = WAITING_BYTES,
+        controller: Callable[[], Controller] = Static,
     ) -> CellSpec:  # fmt: skip
         encoded = {a: encode_table(t) for a, t in tables.items()}
         content = {bound.source(a).stream: t for a, t in tables.items()}
         pins = fingerprint(bound, route, content, late, order)
         times = {s.alias: s.timestamp for s in bound.sources if not s.static}
         sent = cell_bound(bound, late, order)
-        return cls(sent, plan, route, encoded, times, pins, late, order, refresh_tables, waiting_bytes)
+        return cls(sent, plan, route, encoded, times, pins, late, order, refresh_tables, waiting_bytes, controller)
 
     @property
     def output(self) -> pa.Schema:

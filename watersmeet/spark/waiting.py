@@ -47,11 +47,7 @@ def check_waiting(clock: Clock, tables: Iterable[pa.Table], limit: int) -> None:
         rows, held = rows + table.num_rows, held + table.nbytes
     if held <= limit:
         return
-    awaited = [
-        s for n, s in clock.streams.items()
-        if s.idle_us is None or clock.highest - max(clock.high[n], clock.lowest) <= s.idle_us
-    ]  # fmt: skip
-    holder = min(awaited, key=lambda s: clock.high[s.stream] - s.lateness_us)
+    holder = min(clock.awaited, key=lambda s: clock.high[s.stream] - s.lateness_us)
     name = holder.stream
     others = ", ".join(f"'{n}' {_moment(high)}" for n, high in clock.high.items() if n != name)
     lateness = f", and its LATENESS is {duration(holder.lateness_us)}" if holder.lateness_us else ""

@@ -33,7 +33,7 @@ def cell(spec: CellSpec, number: int) -> Iterator[Cell]:
         if found.park is not None:
             found.park.leave()
             found.park = None
-    if found.identity is not None:  # there was no room in shared memory
+    if found.kept is not None:  # there was no room in shared memory
         _cells[key] = found
 
 

@@ -233,6 +233,7 @@ def form_group(mem: Memory, group: Group, given: Given, control: Words, until: i
     if control[L.GROUP_ROWS] > 0:
         enter_all(mem, group, given, control)
         control[L.PHASE] = L.GROUP_PROBES
+        control[L.GROUPS] += 1
         return True
     rest_if_small(control)
     return False

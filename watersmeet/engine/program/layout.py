@@ -153,7 +153,8 @@ GROUP_ROWS: Final = 15  # rows of the group under way ...
 GROUP_SINGLY: Final = 16  # ... of which so many have gone on one by one, if it found too much
 GROUP_RESULTS: Final = 17  # results of the last group
 SET_OUT: Final = 18  # how often walkers have set out before their rows
-CONTROL_WIDTH: Final = 19
+GROUPS: Final = 19  # how many groups have been formed
+CONTROL_WIDTH: Final = 20
 
 # groups: notes of what each row may meet, lists of partial results, and those that walk along chains
 BLOCK: Final = 64  # rows for which it is noted together what has left a RANGE window

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from watersmeet.data import arrow_schema, as_table, check_timestamps, read_declared, schema_of, timestamps
-from watersmeet.engine.rows.release import NEVER, Release, Released
+from watersmeet.engine.rows.release import NEVER, Clock, Release, Released
 from watersmeet.errors import DataError, nearest_name
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.query import Query
@@ -70,15 +70,38 @@ class Batches:
         if self.whole:
             yield self._complete(next(batches))
             return
-        release = Release(self.bound)
+        clock = Clock(self.bound)
+        release = Release(clock, self.times)
         for number, batch in enumerate(batches, 1):
-            yield release.batch(self._streams(batch, number))
-        yield release.flush()
+            late = self._take_in(release, self._streams(batch, number))
+            clock.advance()
+            yield self._ready(release, late)
+        clock.end()
+        yield self._ready(release, {})
+
+    def _take_in(self, release: Release[str], tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """Rows wait, and move the clock; returns those that are late."""
+        late = {}
+        for name, table in tables.items():
+            if table.num_rows:
+                ts = timestamps(table, self.times[name])
+                release.clock.see(name, int(ts.min()), int(ts.max()))
+                kept, behind = release.on_time(name, table)
+                release.wait(name, kept)
+                if behind.num_rows:
+                    late[name] = behind
+        return late
+
+    def _ready(self, release: Release[str], late: dict[str, pa.Table]) -> Released:
+        return Released(self._by_alias(release.ready()), release.clock.watermark - 1, late)
 
     def _complete(self, tables: dict[str, pa.Table]) -> Released:
         rows = self._streams(tables, 1)
         ends = [int(timestamps(t, self.times[n]).max()) for n, t in rows.items() if t.num_rows]
-        return Released(rows, max(ends, default=NEVER))
+        return Released(self._by_alias(rows), max(ends, default=NEVER))
+
+    def _by_alias(self, rows: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        return {s.alias: rows[s.stream] for s in self.bound.sources if s.stream in rows}
 
     def _streams(self, batch: dict[str, pa.Table], number: int) -> dict[str, pa.Table]:
         made = {}

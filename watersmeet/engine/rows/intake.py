@@ -16,6 +16,7 @@ from watersmeet.engine.rows.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
 
+_NUMBER = "_wm_row"  # a name that no column has
 BEFORE = DEAD + 1  # when the rows of a static table came: before any row of a stream
 
 
@@ -73,10 +74,10 @@ class Intake:
         """What the kernel needs of rows that are in order already."""
         n = table.num_rows
         ts = np.full(n, BEFORE) if self.source.static else timestamps(table, self.source.timestamp)
-        partition = self._partition(table)
-        passed = self._selected(table)
+        partition = self.partition(table)
+        passed = self.selected(table)
         alive = passed.copy()
-        columns = self._encoded(table, alive)
+        columns = self.encoded(table, alive)
         for side in self.sides:
             vector(side, _reader(table.filter(pa.array(passed))), int(passed.sum()))
         for equality in self.implied:
@@ -88,14 +89,14 @@ class Intake:
             return Rows(ts, columns, alive.view(np.uint8), partition, payload)
         return Rows(ts[alive], tuple(c[alive] for c in columns), None, None, payload.filter(pa.array(alive)))
 
-    def _selected(self, table: pa.Table) -> Any:
+    def selected(self, table: pa.Table) -> Any:
         """Selections in written order, each on the rows that passed those before it where it could fail on others."""
         alive = np.ones(table.num_rows, bool)
         for selection in self.selections:
             alive &= _truths_among(selection, table, alive)
         return alive
 
-    def _encoded(self, table: pa.Table, alive: Any) -> tuple[Any, ...]:
+    def encoded(self, table: pa.Table, alive: Any) -> tuple[Any, ...]:
         """The kernel's columns; rows with a NULL in one join nothing and are marked so in `alive`."""
         made = []
         passed = np.flatnonzero(alive) if any(map(can_fail, self.columns)) else None
@@ -114,7 +115,7 @@ class Intake:
             made.append(values)
         return tuple(made)
 
-    def _partition(self, table: pa.Table) -> tuple[Any, Any] | None:
+    def partition(self, table: pa.Table) -> tuple[Any, Any] | None:
         """Two independent 64-bit hashes of the PARTITION BY columns: 128 bits tell partitions apart."""
         if not (self.source.window and self.source.window.partition):
             return None
@@ -128,6 +129,22 @@ class Intake:
                 mix_into(values, np.zeros(0, bool) if valid is None else valid, total, seed)
             made.append(total)
         return made[0], made[1]
+
+    def newest(self, table: pa.Table) -> Any:
+        """Of rows of a PARTITION BY window, in any order: which of them are in it once all have come."""
+        assert self.source.window is not None
+        n = table.num_rows
+        ordered = self.in_order(table.append_column(_NUMBER, pa.array(np.arange(n))))
+        hashes = self.partition(ordered)
+        assert hashes is not None
+        by = np.lexsort((np.arange(n), hashes[1], hashes[0]))
+        a, b = hashes[0][by], hashes[1][by]
+        last = np.append((a[1:] != a[:-1]) | (b[1:] != b[:-1]), True)
+        end = np.flatnonzero(last)[np.cumsum(last) - last]
+        kept = by[end - np.arange(n) < self.source.window.size]
+        made = np.zeros(n, bool)
+        made[ordered.column(_NUMBER).to_numpy()[kept]] = True
+        return made
 
 
 def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:

@@ -8,20 +8,22 @@ further behind the furthest than its `idle` no longer holds W back (docs/semanti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.model.bind import BoundQuery
+from watersmeet.model.bind import BoundQuery, BoundSource
 
 NEVER = -(1 << 62)
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Released:
-    """Rows by stream name that may be processed now, those that came too late, and how far time has come."""
+    """Rows by alias that may be processed now, those that came too late by stream name, and how far time has come."""
 
     rows: dict[str, pa.Table]
     clock: int
@@ -35,7 +37,7 @@ class Released:
 class Clock:
     """The watermark: which streams are waited for, and how far all of them have come.
 
-    `see` takes how far a stream has come; `advance` says, after a batch, where the watermark stands.
+    `see` takes how far a stream has come; one of `advance`, `end` and `pass_all` says, after a batch, where the watermark stands.
     """
 
     def __init__(self, bound: BoundQuery) -> None:
@@ -49,69 +51,79 @@ class Clock:
         """The highest timestamp seen."""
         return max(self.high.values())
 
+    @property
+    def awaited(self) -> list[BoundSource]:
+        """The streams that hold the watermark back: all but those that are idle."""
+        return [
+            s for n, s in self.streams.items()
+            if s.idle_us is None or self.highest - max(self.high[n], self.lowest) <= s.idle_us
+        ]  # fmt: skip
+
     def see(self, name: str, low: int, high: int) -> None:
         """Rows of a stream came with timestamps from `low` to `high`."""
         self.high[name] = max(self.high[name], high)
         self.lowest = min(self.lowest, low)
 
-    def advance(self) -> int:
-        awaited = [
-            s for n, s in self.streams.items()
-            if s.idle_us is None or self.highest - max(self.high[n], self.lowest) <= s.idle_us
-        ]  # fmt: skip
-        self.watermark = max(self.watermark, min(self.high[s.stream] - s.lateness_us for s in awaited))
-        return self.watermark
+    def advance(self) -> None:
+        """A batch is in."""
+        self.watermark = max(self.watermark, min(self.high[s.stream] - s.lateness_us for s in self.awaited))
+
+    def end(self) -> None:
+        """No more rows will come: time stops at the highest timestamp."""
+        if self.highest > NEVER:
+            self.watermark = max(self.watermark, self.highest + 1)
+
+    def pass_all(self) -> None:
+        """A batch is in, and nothing of it waits: what comes with the next one comes after it (order="arrival")."""
+        self.watermark = max(self.watermark, self.highest) + 1
 
 
-class Release:
-    """Rows of batches that come whole: their own timestamps say how far time has come."""
+class Release(Generic[K]):
+    """Rows that wait for a clock. times: the timestamp column of each kind of rows: in process by stream name, in a cell by position in
+    FROM, since a cell gets other columns for each alias."""
 
-    def __init__(self, bound: BoundQuery) -> None:
-        self.clock = Clock(bound)
-        self.times = {name: source.timestamp for name, source in self.clock.streams.items()}
-        self.waiting: dict[str, list[pa.Table]] = {name: [] for name in self.times}
+    def __init__(self, clock: Clock, times: Mapping[K, str]) -> None:
+        self.clock, self.times = clock, times
+        self.waiting: dict[K, list[pa.Table]] = {key: [] for key in times}
 
-    def batch(self, tables: Mapping[str, pa.Table]) -> Released:
-        """Take a batch in; give what can be processed after it."""
-        late: dict[str, pa.Table] = {}
-        for name, table in tables.items():
-            if table.num_rows == 0:
-                continue
-            ts = timestamps(table, self.times[name])
-            self.clock.see(name, int(ts.min()), int(ts.max()))
-            behind = ts < self.clock.watermark
-            if behind.any():
-                late[name] = table.filter(pa.array(behind))
-                table = table.filter(pa.array(~behind))
-            self.waiting[name].append(table)
-        watermark = self.clock.advance()
-        return Released(self._take(watermark), watermark - 1, late)
+    def on_time(self, key: K, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Rows of a batch that came in time, and those that are late: below the watermark of the batch before."""
+        late = timestamps(table, self.times[key]) < self.clock.watermark
+        if not late.any():
+            return table, table.slice(0, 0)
+        return table.filter(pa.array(~late)), table.filter(pa.array(late))
 
-    def flush(self) -> Released:
-        """The end has come: all that waits; time stops at the highest timestamp."""
-        return Released(self._take(-NEVER), self.clock.highest)
+    def wait(self, key: K, table: pa.Table) -> None:
+        """Rows that came in time wait for the watermark."""
+        if table.num_rows:
+            self.waiting[key].append(table)
 
-    def _take(self, below: int) -> dict[str, pa.Table]:
-        released: dict[str, pa.Table] = {}
-        for name, pieces in self.waiting.items():
-            ready, self.waiting[name] = take_below(pieces, self.times[name], below)
+    def ready(self) -> dict[K, pa.Table]:
+        """The rows that wait no more."""
+        made = {}
+        for key in self.waiting:
+            ready = self.take(key)
             if ready is not None:
-                released[name] = ready
-        return released
+                made[key] = ready
+        return made
 
-    @property
-    def rows_waiting(self) -> int:
-        return sum(t.num_rows for pieces in self.waiting.values() for t in pieces)
+    def take(self, key: K) -> pa.Table | None:
+        """The rows of one kind that wait no more; None: there are none."""
+        pieces = self.waiting[key]
+        if not pieces:
+            return None
+        table = pa.concat_tables(pieces)
+        ready = timestamps(table, self.times[key]) < self.clock.watermark
+        if ready.all():
+            self.waiting[key] = []
+            return table
+        if ready.any():
+            self.waiting[key] = [table.filter(pa.array(~ready))]
+            return table.filter(pa.array(ready))
+        self.waiting[key] = [table]
+        return None
 
-
-def take_below(pieces: list[pa.Table], time: str, below: int) -> tuple[pa.Table | None, list[pa.Table]]:
-    """Rows with a timestamp below a bound (None: there are none), and the rows that stay."""
-    if not pieces:
-        return None, pieces
-    table = pa.concat_tables(pieces)
-    ready = timestamps(table, time) < below
-    if ready.all():
-        return table, []
-    if ready.any():
-        return table.filter(pa.array(ready)), [table.filter(pa.array(~ready))]
-    return None, [table]
+    def tables(self) -> Iterator[pa.Table]:
+        """All that waits."""
+        for pieces in self.waiting.values():
+            yield from pieces

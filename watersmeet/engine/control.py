@@ -1,0 +1,175 @@
+"""The seam between a running engine and whatever decides about it: facts go out, decisions come in, and each decision is logged.
+
+    engine ──Observed──▶ Controller.step ──Change──▶ Engine.apply ──Event──▶ log
+
+A controller holds no reference to the engine. Adaptive plans, overload control and tests that force changes are all controllers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final, Protocol
+
+from watersmeet.errors import PlanError
+from watersmeet.model.plan import Cache, Plan, Retention
+
+ENDLESS: Final = 1 << 62  # arrivals
+
+
+@dataclass(frozen=True)
+class OpCount:
+    """One step of one pipeline of the plan in use: how many tuples came to it, how many matches it gave."""
+
+    pipeline: str
+    step: str
+    tuples_in: int
+    matches: int
+
+
+@dataclass(frozen=True)
+class StoreCount:
+    """One window or inner state: what it holds now, and how many tuples or entries have come and gone."""
+
+    name: str
+    tuples: int
+    bytes: int
+    inserts: int
+    expiries: int
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What has happened since the last step of the controller, or since the plan came into use if that is later.
+
+    operators, stores: counts of that span; what a store holds is as of now.
+    rows_in: by alias, rows that came to their windows: after selections, except where rows are counted. Static tables have none.
+    rates: by alias, rows_in per second of event time; empty if event time has not moved.
+    state_tuples, state_bytes: in all windows and inner states now. cpu_seconds: of the engine's thread.
+    event_time_us: timestamp of the last row; None before the first. arrivals: rows_in of all streams since the query began.
+    results: given out in this span.
+    """
+
+    plan: Plan
+    operators: tuple[OpCount, ...]
+    stores: tuple[StoreCount, ...]
+    rows_in: Mapping[str, int]
+    rates: Mapping[str, float]
+    state_tuples: int
+    state_bytes: int
+    cpu_seconds: float
+    event_time_us: int | None
+    arrivals: int
+    results: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """What shall be from now on, and why. What is None stays as it is.
+
+    caches: those to have, each with its bytes. allowances: (pipeline, target, fraction of probes done). keep: (stream, share kept).
+
+    >>> print(Change("S is fast now", plan=Plan.parse("((A B) C)")))
+    plan ((A B) C): S is fast now
+    """
+
+    reason: str
+    plan: Plan | None = None
+    caches: tuple[tuple[Cache, int], ...] | None = None
+    allowances: tuple[tuple[str, str, float], ...] | None = None
+    keep: tuple[tuple[str, float], ...] | None = None
+    retention: Retention | None = None
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise PlanError("a change needs a reason\n  say in words what was seen and why this follows")
+        if not self.parts:
+            raise PlanError(f"a change that changes nothing: '{self.reason}'\n  return None to leave all as it is")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of what is changed."""
+        return tuple(name for name in _PARTS if getattr(self, name) is not None)
+
+    def __str__(self) -> str:
+        return f"{', '.join(f'{name} {getattr(self, name)}' for name in self.parts)}: {self.reason}"
+
+
+_PARTS: Final = ("plan", "caches", "allowances", "keep", "retention")
+
+
+class Controller(Protocol):
+    """Decides while a query runs. The engine calls `step` after each `every` arrivals, between two tuples, and at the end of each feed.
+
+    every: arrivals until the next step; read after each step, so it may differ from step to step.
+    memory, recall: what it has learnt, as bytes, so that it goes on in another process; `recall` is called before the first step.
+    """
+
+    @property
+    def every(self) -> int: ...
+    def step(self, seen: Observed) -> Change | None: ...
+    def memory(self) -> bytes: ...
+    def recall(self, memory: bytes) -> None: ...
+
+
+@dataclass(frozen=True)
+class Static:
+    """Never changes anything: the floor of the family.
+
+    >>> Static().memory()
+    b''
+    """
+
+    every: int = ENDLESS
+
+    def step(self, seen: Observed) -> Change | None:
+        return None
+
+    def memory(self) -> bytes:
+        return b""
+
+    def recall(self, memory: bytes) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Event:
+    """One change that was applied. number: counts up over the life of a query. was, now: as text, of what `kind` names.
+
+    >>> Event(0, "plan", "(A B C)", "((A B) C)", "S is fast now", arrivals=7, event_time_us=1000).json()
+    '{"number": 0, "kind": "plan", "was": "(A B C)", "now": "((A B) C)", "reason": "S is fast now", "arrivals": 7, "event_time_us": 1000}'
+    """
+
+    number: int
+    kind: str
+    was: str
+    now: str
+    reason: str
+    arrivals: int
+    event_time_us: int | None
+
+    def json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def json_lines(events: Iterable[Event]) -> str:
+    """Events as text: a JSON object a line."""
+    return "".join(f"{event.json()}\n" for event in events)
+
+
+@dataclass
+class EventLog:
+    """The events that nobody has taken yet, and the number of the next one."""
+
+    next: int = 0
+    waiting: list[Event] = field(default_factory=list)
+
+    def add(self, kind: str, was: str, now: str, reason: str, arrivals: int, event_time_us: int | None) -> None:
+        self.waiting.append(Event(self.next, kind, was, now, reason, arrivals, event_time_us))
+        self.next += 1
+
+    def take(self) -> tuple[Event, ...]:
+        """All that has been logged since the last call."""
+        made, self.waiting = tuple(self.waiting), []
+        return made
