@@ -47,11 +47,6 @@ class Window:
     def unbounded(cls) -> Window:
         return cls("UNBOUNDED")
 
-    @property
-    def fifo(self) -> bool:
-        """Whether tuples leave in the order in which they came."""
-        return not self.partition
-
     def __str__(self) -> str:
         if self.kind == "RANGE":
             return f"[RANGE {duration(self.size)}]"
