@@ -319,11 +319,8 @@ class Engine:
         if change.plan is not None:
             program, was = compile_plan(self.bound, change.plan), self.plan
             self._switch(program)
-            self._log("plan", str(was.bare), str(change.plan.bare), change.reason)
-
-    def _log(self, kind: str, was: str, now: str, reason: str) -> None:
-        seen = self.meter.event_time
-        self.events.add(kind, was, now, reason, int(self.meter.rows.sum()), None if seen == L.DEAD else seen)
+            when = self.meter.arrivals, self.meter.event_time_us
+            self.events.add("plan", str(was.bare), str(change.plan.bare), change.reason, *when)
 
     def _switch(self, program: Program) -> None:
         """Pipelines at once, windows as they are, inner states kept or built."""

@@ -136,6 +136,14 @@ class Meter:
         """Of each stream all rows that have come to their windows."""
         return self.arrived if self.under_way is None else self.arrived + self.under_way.streams[:, L.AT]
 
+    @property
+    def arrivals(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def event_time_us(self) -> int | None:
+        return None if self.event_time == L.DEAD else self.event_time
+
     def end(self) -> None:
         """The kernel is through with the piece."""
         self.advance()
@@ -156,8 +164,8 @@ class Meter:
             state_tuples=arena.tuples,
             state_bytes=arena.bytes,
             cpu_seconds=self.cpu(totals) - self.cpu_then,
-            event_time_us=None if self.event_time == L.DEAD else self.event_time,
-            arrivals=int(self.rows.sum()),
+            event_time_us=self.event_time_us,
+            arrivals=self.arrivals,
             results=totals.results - self.results_then,
         )
 

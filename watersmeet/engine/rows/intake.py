@@ -60,8 +60,7 @@ class Intake:
         if self.source.static:
             return table
         ts = timestamps(table, self.source.timestamp)
-        step = np.diff(ts)
-        if bool((step > 0 if self.counted else step >= 0).all()):
+        if bool((ts[1:] > ts[:-1] if self.counted else ts[1:] >= ts[:-1]).all()):
             return table
         keys = {"k0": pa.array(ts)}
         if self.counted:
