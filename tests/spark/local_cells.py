@@ -85,7 +85,7 @@ class LocalCells:
     def _packed(self, batch: Mapping[str, Any]) -> list[Parcel]:
         """Each stream packed by one to three tasks."""
         parcels: list[Parcel] = []
-        read = self.given._read(batch)
+        read = self.given.read(batch)
         for inlet in self.flow.inlets:
             table = read.get(inlet.stream)
             if table is None:

@@ -6,5 +6,6 @@
     native/    marking, building, loading and calling compiled code
     rows/      Arrow rows on their way in, and results on their way out
 
-`executor.Engine` drives it; `control` is how anything outside watches and changes it; `snapshot` carries it over.
+`executor.Engine` drives it; `control` is how anything outside watches and changes it; `snapshot` carries it over; `metrics` counts;
+`inspect` is a read-only view.
 """

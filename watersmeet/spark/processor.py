@@ -45,11 +45,11 @@ class CellProcessor(StatefulProcessor):
         self.chunks = handle.getMapState("chunks", _struct(number=LongType()), _struct(rows=BinaryType()))
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[pd.DataFrame]:
-        from watersmeet.spark import warm_cells as hot
+        from watersmeet.spark import warm_cells
         from watersmeet.spark.blocks import blocks
 
         number = self._cell_number(int(key[0]))
-        with hot.cell(self.spec, number) as cell:
+        with warm_cells.cell(self.spec, number) as cell:
             for batch in cell.batch(SparkStore(self.manifest, self.chunks), _parcels(rows)):
                 yield blocks(batch)
         settle()

@@ -1,4 +1,4 @@
-"""Hot cells: where a task finds its cell as the batch before left it: in shared memory (shared_memory.py), else in this worker.
+"""Warm cells: where a task finds its cell as the batch before left it: in shared memory (shared_memory.py), else in this worker.
 
 A cell is found again by query and number; whether it is equal to the stored state the cell itself checks. A query that is gone
 leaves its cells behind; they are dropped when another query's come.

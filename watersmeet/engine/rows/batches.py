@@ -26,7 +26,7 @@ class Batches:
         self.used = dict.fromkeys(s.stream for s in query.sources)
         self.schemas = {d.name: d.schema for d in query.declarations}
         self.rest: Iterator[Mapping[str, Any]] = iter([inputs] if isinstance(inputs, Mapping) else inputs)
-        first = self._read(next(self.rest, {}))
+        first = self.read(next(self.rest, {}))
         for name in self.used:
             declared = query.declaration(name)
             if name not in first and declared and declared.location and (self.whole or declared.static):
@@ -37,7 +37,7 @@ class Batches:
             batch = next(self.rest, None)
             if batch is None:
                 break
-            self.seen.append(self._read(batch))
+            self.seen.append(self.read(batch))
         self.bound: BoundQuery = bind(query, self.schemas)
         self.times = {s.stream: s.timestamp for s in self.bound.sources if not s.static}
         self.tables = {
@@ -50,7 +50,8 @@ class Batches:
                     f"no rows given for stream '{absent[0]}'\n  pass it by name, or declare it with FROM 'path'"
                 )
 
-    def _read(self, batch: Mapping[str, Any]) -> dict[str, pa.Table]:
+    def read(self, batch: Mapping[str, Any]) -> dict[str, pa.Table]:
+        """A batch as tables of canonical types, by stream name."""
         made = {}
         for name, value in batch.items():
             if name in self.used:
@@ -66,7 +67,7 @@ class Batches:
 
     def released(self) -> Iterator[Released]:
         """What may be processed, batch by batch; at the end all that waited."""
-        batches = chain(self.seen, map(self._read, self.rest))
+        batches = chain(self.seen, map(self.read, self.rest))
         if self.whole:
             yield self._complete(next(batches))
             return
