@@ -79,7 +79,7 @@ def test_bound_two_layer_finds_95_percent_at_length(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_conform_what_is_called_qualified_is(seed: int) -> None:
+def test_two_layer_what_is_called_qualified_is(seed: int) -> None:
     """Every step keeps its books: the CPU and memory it names are those of the plan, and qualified means within the limits."""
     problems = [random_problem(kind, n, seed) for kind in KINDS for n in (4, 6, 12)] + [mixed_problem(5, seed)]
     for problem in problems:

@@ -127,7 +127,7 @@ def test_oracle_rows_in_order_of_arrival_are_never_late() -> None:
 
 
 @pytest.mark.parametrize("window", ["RANGE 10 SECONDS", "ROWS 50", "PARTITION BY a ROWS 2"])
-def test_conform_stored_state_stays_within_twice_what_lives(window: str) -> None:
+def test_stored_state_stays_within_twice_what_lives(window: str) -> None:
     rng = Random(5)
     query = wm.parse(f"SELECT R.a, S.b FROM R [{window}], S [RANGE 5 SECONDS] WHERE R.a = S.a")
     batches = []
@@ -146,12 +146,12 @@ def test_conform_stored_state_stays_within_twice_what_lives(window: str) -> None
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 7, 16, 200])
-def test_conform_cell_keys_lie_one_in_each_partition(cells: int) -> None:
+def test_cell_keys_lie_one_in_each_partition(cells: int) -> None:
     assert [partition_of(k, cells) for k in cell_keys(cells)] == list(range(cells))
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_conform_members_of_a_result_meet_in_one_cell(seed: int) -> None:
+def test_members_of_a_result_meet_in_one_cell(seed: int) -> None:
     """Along each dimension at least one stream is fixed, and copies fill the rest of the grid exactly."""
     case = random_case(seed)
     bound = Batches(case.query, case.streams).bound

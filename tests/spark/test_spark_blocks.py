@@ -27,7 +27,7 @@ def lengths(given: pa.RecordBatch) -> list[int]:
     return [len(values) for values in blocks(given)[0]]
 
 
-def test_conform_results_are_cut_in_blocks() -> None:
+def test_results_are_cut_in_blocks() -> None:
     n = 2 * BLOCK_RESULTS + 7
     given = batch([str(i) for i in range(n)], [None] * n)
     assert lengths(given) == [BLOCK_RESULTS, BLOCK_RESULTS, 7]
@@ -37,14 +37,14 @@ def test_conform_results_are_cut_in_blocks() -> None:
     assert lengths(given.slice(0, 0)) == []
 
 
-def test_conform_long_texts_make_short_blocks() -> None:
+def test_long_texts_make_short_blocks() -> None:
     found = lengths(batch(["x" * (BLOCK_BYTES // 4)] * 10, [None] * 10))
     assert sum(found) == 10
     assert max(found) <= 4
     assert lengths(batch(["x" * (2 * BLOCK_BYTES)] * 2, [None] * 2)) == [1, 1]
 
 
-def test_conform_metrics_are_a_block_without_results() -> None:
+def test_metrics_are_a_block_without_results() -> None:
     made = blocks(batch([""], ["{}"]))
     assert [len(v) for v in made[0]] == [0]
     assert list(made[1]) == ["{}"]

@@ -50,7 +50,7 @@ def test_conform_spark_evaluates_selections_as_we_do(spark: SparkSession) -> Non
     assert checked >= 20
 
 
-def test_conform_a_time_without_a_zone_is_utc(spark: SparkSession) -> None:
+def test_a_time_without_a_zone_is_utc(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         frame = spark.sql("SELECT TIMESTAMP_NTZ'2026-01-02 03:04:05.000006' AS ts, CAST(7 AS SMALLINT) AS a, 1.5F AS f")

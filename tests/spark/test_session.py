@@ -21,7 +21,7 @@ def nothing_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[2,4]", "local-cluster[2,1,2048]"])
-def test_conform_a_local_master_gets_java_options_for_throughput(master: str) -> None:
+def test_a_local_master_gets_java_options_for_throughput(master: str) -> None:
     made = settings_for(master)
     assert COLLECTOR in made[DRIVER]
     assert "Inline" in made[DRIVER]
@@ -30,16 +30,16 @@ def test_conform_a_local_master_gets_java_options_for_throughput(master: str) ->
 
 
 @pytest.mark.parametrize("master", [None, "yarn", "spark://host:7077", "sc://host"])
-def test_conform_other_masters_keep_java_and_shuffle_as_they_are(master: str | None) -> None:
+def test_other_masters_keep_java_and_shuffle_as_they_are(master: str | None) -> None:
     assert settings_for(master) == dict(SETTINGS)
 
 
-def test_conform_what_is_given_goes_first() -> None:
+def test_what_is_given_goes_first() -> None:
     assert settings_for("local[2]", {"spark.shuffle.compress": "true"})["spark.shuffle.compress"] == "true"
 
 
 @pytest.mark.parametrize("where", ["given", "variable", "file"])
-def test_conform_no_second_collector(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_second_collector(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Java does not start with two."""
     chosen = "-Xss4m -XX:+UseG1GC"
     given = {EXTRA: chosen} if where == "given" else {}

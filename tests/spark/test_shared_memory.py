@@ -22,7 +22,7 @@ from watersmeet.spark.shared_memory import Park
 from watersmeet.testing import random_case, same_rows
 
 
-def test_conform_a_second_run_of_a_cell_is_kept_apart(tmp_path: Path) -> None:
+def test_a_second_run_of_a_cell_is_kept_apart(tmp_path: Path) -> None:
     first, second = Park(tmp_path), Park(tmp_path)
     assert first.enter() and not second.enter()
     first.leave()
@@ -30,7 +30,7 @@ def test_conform_a_second_run_of_a_cell_is_kept_apart(tmp_path: Path) -> None:
     second.leave()
 
 
-def test_conform_what_is_parked_is_taken_once_and_only_as_what_it_is(tmp_path: Path) -> None:
+def test_what_is_parked_is_taken_once_and_only_as_what_it_is(tmp_path: Path) -> None:
     table = pa.table({"a": [1, None, 3], "s": ["x", "y", None]})
     here = Park(tmp_path)
     here.allocate(10)[:] = np.arange(10)
@@ -61,7 +61,7 @@ def _no_files_above(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("size", [0, 600, 3000])
-def test_conform_without_room_cells_stay_in_their_worker(tmp_path: Path, size: int) -> None:
+def test_without_room_cells_stay_in_their_worker(tmp_path: Path, size: int) -> None:
     case = random_case(12)
     LocalCells(case.query, case.plan, 2, Random(1)).run(case.batches)  # all that is compiled is in its cache then
     local = LocalCells(case.query, case.plan, 2, Random(1), 0.0, tmp_path)
@@ -70,7 +70,7 @@ def test_conform_without_room_cells_stay_in_their_worker(tmp_path: Path, size: i
     assert (wrong := same_rows(made, case.expected)) is None, wrong
 
 
-def test_conform_what_a_dead_executor_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_dead_executor_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     started = park._started(str(ended.pid))
     ended.wait()
@@ -86,7 +86,7 @@ def test_conform_what_a_dead_executor_left_is_swept_away(tmp_path: Path, monkeyp
     assert [p.name for p in tmp_path.iterdir()] == ["alive"]
 
 
-def test_conform_a_folder_that_another_worker_sweeps_away_meanwhile_is_no_harm(
+def test_a_folder_that_another_worker_sweeps_away_meanwhile_is_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers start together, and each finds what a dead executor left; a link to nowhere stands for a folder that is listed and gone."""
@@ -116,7 +116,7 @@ class _FirstWithout(LocalCells):
 
 
 @pytest.mark.parametrize("seed", [2, 3, 7, 8, 14, 27])
-def test_conform_a_cell_that_found_no_shared_memory_moves_there_later(tmp_path: Path, seed: int) -> None:
+def test_a_cell_that_found_no_shared_memory_moves_there_later(tmp_path: Path, seed: int) -> None:
     """Else it would be built anew whenever another worker gets it, and lie in each of them."""
     case = random_case(seed)
     local = _FirstWithout(case.query, case.plan, 2, Random(1), 0.0, tmp_path)
@@ -128,7 +128,7 @@ def test_conform_a_cell_that_found_no_shared_memory_moves_there_later(tmp_path: 
         assert [m["rebuilt"] for m in runs] == [1] + [0] * (len(runs) - 1)
 
 
-def test_conform_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(park, "SHARED", tmp_path)
     assert Park.of("query", 0) is not None
     base = tmp_path / f"watersmeet-{os.getuid()}"

@@ -28,7 +28,7 @@ def _rows(first: int, count: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_conform_rows_come_back_from_any_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_come_back_from_any_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(seed)
     monkeypatch.setattr(payload, "SPREAD", rng.choice([0, 0, 1, 4]))
     held, first = (
@@ -49,7 +49,7 @@ def test_conform_rows_come_back_from_any_pieces(seed: int, monkeypatch: pytest.M
     assert held.rows == held.next - held.first
 
 
-def test_conform_a_few_rows_of_a_large_window_cost_little_memory() -> None:
+def test_a_few_rows_of_a_large_window_cost_little_memory() -> None:
     held = Payload(pa.schema([("n", pa.int64()), ("m", pa.int64())]))
     for k in range(20):
         held.append(pa.table({"n": np.arange(k * 100_000, (k + 1) * 100_000), "m": np.zeros(100_000, np.int64)}))

@@ -36,7 +36,7 @@ def _chunks() -> tuple[CountingStore, Chunks]:
 
 
 @pytest.mark.parametrize("count", [1, 1000, 65_000, 70_000, 700_000])
-def test_conform_chunks_are_of_one_good_size(count: int) -> None:
+def test_chunks_are_of_one_good_size(count: int) -> None:
     store, chunks = _chunks()
     rows = _rows(0, count)
     chunks.add(0, rows)
@@ -48,7 +48,7 @@ def test_conform_chunks_are_of_one_good_size(count: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "always the same long text in every one of the rows of this stream"])
 @pytest.mark.parametrize("count", [20, 300, 5000, 40_000])
-def test_conform_a_row_is_written_a_few_times_at_most(count: int, text: str) -> None:
+def test_a_row_is_written_a_few_times_at_most(count: int, text: str) -> None:
     """Also where rows shrink to next to nothing in compression: chunks that are full stay as they are."""
     store, chunks = _chunks()
     batches = min(300, 2_000_000 // count)
@@ -63,7 +63,7 @@ def test_conform_a_row_is_written_a_few_times_at_most(count: int, text: str) -> 
 
 @pytest.mark.parametrize("window", [1, 700, 10_000, 25_000, 200_000, 1_000_000])
 @pytest.mark.parametrize("count", [3000, 50_000, 150_000])
-def test_conform_what_is_stored_is_at_most_half_dead(count: int, window: int) -> None:
+def test_what_is_stored_is_at_most_half_dead(count: int, window: int) -> None:
     """And where windows are longer than batches, rows are written once: the oldest chunk need not be read only because it is half dead."""
     store, chunks = _chunks()
     for batch in range(40):
@@ -80,7 +80,7 @@ def test_conform_what_is_stored_is_at_most_half_dead(count: int, window: int) ->
     assert store.plain == once if window > 2 * min(count, CHUNK_BYTES // 16) else store.plain <= 2 * once
 
 
-def test_conform_older_layouts_are_read_and_an_unknown_one_refused() -> None:
+def test_older_layouts_are_read_and_an_unknown_one_refused() -> None:
     _, chunks = _chunks()
     for batch in range(9):
         chunks.add(0, _rows(batch * 100, 100))

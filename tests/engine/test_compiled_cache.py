@@ -26,7 +26,7 @@ def run(package: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_conform_kernel_is_found_again_at_another_place(tmp_path: Path) -> None:
+def test_kernel_is_found_again_at_another_place(tmp_path: Path) -> None:
     here = Path(watersmeet.__file__).parent
     run(here.parent)
     shutil.copytree(here, tmp_path / "watersmeet", copy_function=shutil.copyfile)  # as files of now, not of then

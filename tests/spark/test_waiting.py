@@ -39,7 +39,7 @@ def _cells(query: str, limit: int, stores: list[object] | None = None) -> LocalC
     return made
 
 
-def test_conform_too_many_waiting_rows_stop_the_query_and_a_higher_limit_goes_on() -> None:
+def test_too_many_waiting_rows_stop_the_query_and_a_higher_limit_goes_on() -> None:
     first = _cells(QUERY, 300)
     results = [first.run(BATCHES[:1], end=False)]
     stored = [s.copy() for s in first.stores]
@@ -61,7 +61,7 @@ def test_conform_too_many_waiting_rows_stop_the_query_and_a_higher_limit_goes_on
     assert idle.metrics[-1]["watermark_us"] == 34_000_000
 
 
-def test_conform_a_stream_that_never_came_is_named() -> None:
+def test_a_stream_that_never_came_is_named() -> None:
     with pytest.raises(
         wm.DataError, match=r"for stream 'S', more than the 100 B allowed: it has had no row yet; 'R' 1970"
     ):

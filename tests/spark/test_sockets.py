@@ -43,7 +43,7 @@ def worker() -> Any:
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
-def test_conform_small_pieces_come_at_once(worker: socket.socket) -> None:
+def test_small_pieces_come_at_once(worker: socket.socket) -> None:
     with worker.makefile("rb") as infile, worker.makefile("wb") as outfile:
         began = time.perf_counter()
         prompt(rounds_over_loopback)(infile, outfile)
@@ -52,7 +52,7 @@ def test_conform_small_pieces_come_at_once(worker: socket.socket) -> None:
     assert took < ROUNDS * HELD_BACK_SECONDS / 4
 
 
-def test_conform_large_pieces_come_whole() -> None:
+def test_large_pieces_come_whole() -> None:
     """More than a buffer, in pieces of any size, read as they were sent; the socket stays open for the next task."""
     sent = bytes(range(256)) * 4096
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -72,7 +72,7 @@ def test_conform_large_pieces_come_whole() -> None:
     assert got == [sent, sent]
 
 
-def test_conform_other_sockets_stay_as_they_are() -> None:
+def test_other_sockets_stay_as_they_are() -> None:
     seen: list[Any] = []
     ours, theirs = socket.socketpair()
     with ours, theirs, ours.makefile("rb") as infile, ours.makefile("wb") as outfile:
