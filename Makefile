@@ -26,7 +26,7 @@ test: $(STAMP) java ## the tests, without the long ones (under 10 minutes)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 test-all: $(STAMP) java ## all tests, the long ones too
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --long $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --long -o faulthandler_timeout=3600 $(ARGS)
 
 lint: $(STAMP) ## ruff, its formatter as a check, and the import contracts
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""What every test shares: the `--long` switch and more time for what it runs, one worker for Spark, the profiles of hypothesis."""
+"""What every test shares: the `--long` switch, workers that may die, one worker for Spark, the profiles of hypothesis."""
 
 import os
 import signal
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.workers import pytest_xdist_make_scheduler  # noqa: F401  # a hook, found by its name
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
@@ -27,9 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if "long" in item.keywords:
-            item.add_marker(pytest.mark.timeout(3600))
-            if not config.getoption("--long"):
-                item.add_marker(pytest.mark.skip(reason="long: give --long (make test-all)"))
+        if "long" in item.keywords and not config.getoption("--long"):
+            item.add_marker(pytest.mark.skip(reason="long: give --long (make test-all)"))
         if "spark" in item.keywords:
             item.add_marker(pytest.mark.xdist_group("spark"))
