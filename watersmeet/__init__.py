@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Heavy parts (numba, pyarrow, pyspark) load only when a name that needs them is used: import stays under 0.3 s.
+# Heavy parts (numba, pyarrow, pyspark) load only when a name that needs them is used, so that import stays quick.
 _HOME = {
     "parse": "lang", "oracle": "oracle", "run": "api", "explain": "api", "optimize": "api", "Result": "api",
     "Budget": "model.budget", "Plan": "model.plan", "Query": "model.query", "Costs": "model.statistics",

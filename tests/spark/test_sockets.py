@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from watersmeet.spark.sockets import prompt
 
 ROUNDS = 20
-HELD_BACK_SECONDS = 0.04  # how long Linux waits before it acknowledges
 
 
 def answer_in_two_pieces(connection: socket.socket) -> None:
@@ -43,13 +41,27 @@ def worker() -> Any:
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
-def test_small_pieces_come_at_once(worker: socket.socket) -> None:
+def test_every_read_acknowledges_at_once(worker: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    class Recording(socket.socket):
+        def setsockopt(self, level: int, option: int, value: Any) -> None:  # type: ignore[override]
+            super().setsockopt(level, option, value)
+            assert value == 1
+            done.append({socket.TCP_NODELAY: "send at once", socket.TCP_QUICKACK: "acknowledge"}[option])
+
+        def recv_into(self, *arguments: Any) -> int:
+            done.append("read")
+            return super().recv_into(*arguments)
+
+    monkeypatch.setattr(socket, "socket", Recording)
     with worker.makefile("rb") as infile, worker.makefile("wb") as outfile:
-        began = time.perf_counter()
         prompt(rounds_over_loopback)(infile, outfile)
-        took = time.perf_counter() - began
+        assert worker.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
     worker.shutdown(socket.SHUT_RDWR)
-    assert took < ROUNDS * HELD_BACK_SECONDS / 4
+    assert done[0] == "send at once"
+    assert done[1:] == ["acknowledge", "read"] * (len(done) // 2)
+    assert ROUNDS <= done.count("read") <= 2 * ROUNDS
 
 
 def test_large_pieces_come_whole() -> None:
