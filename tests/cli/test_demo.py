@@ -63,7 +63,7 @@ def found(folder: Path) -> list[tuple[object, ...]]:
 
 @pytest.mark.spark
 def test_demo_on_spark_finds_what_a_plain_loop_finds(folder: Path) -> None:
-    shown = call("demo", "--orders", "20000", "--seed", "5", "--out", "it's here")
+    shown = call("demo", "--orders", "8000", "--seed", "5", "--out", "it's here")
     for part in (
         "SELECT o.id, i.name", "(o p s i)", "The run on Spark", "batch 1 ", "batch 5 ", "the end", "The same results.", "result_ts",
         "more results", "it's here/results/",
@@ -71,7 +71,7 @@ def test_demo_on_spark_finds_what_a_plain_loop_finds(folder: Path) -> None:
         assert part in shown
     assert found(Path("it's here/results")) == expected(Path("it's here/data"))
     assert len(expected(Path("it's here/data"))) > 100
-    again = [sys.executable, "-m", "watersmeet", "demo", "--orders", "3000", "--out", "it's here"]
+    again = [sys.executable, "-m", "watersmeet", "demo", "--orders", "1000", "--out", "it's here"]
     done = subprocess.run(again, capture_output=True, text=True, check=True)
     assert not re.search("WARN|log4j|log level|incubator", done.stderr), done.stderr  # only our own words
     assert found(Path("it's here/results")) == expected(Path("it's here/data"))

@@ -60,7 +60,7 @@ def comparable(run: Run) -> tuple[Any, ...]:
     return run.engine.operators(), stores, run.engine.metrics()["results"]
 
 
-@pytest.mark.parametrize("window", [20, 60, 200, 700])
+@pytest.mark.parametrize("window", [20, pytest.param(60, marks=pytest.mark.long), 200, 700])
 @pytest.mark.parametrize(("where", "plan"), PLANS)
 def test_oracle_trees_whose_windows_are_shorter_or_longer_than_a_group(where: str, plan: str, window: int) -> None:
     """Of `window` rows: in a group of 512 rows entries come to be, are met, and are gone again."""

@@ -17,7 +17,7 @@ from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.graph import JoinGraph
 from watersmeet.testing import Case, random_case, random_query
 
-CASES, BLOCK = 2_000, 50
+CASES, BLOCK = 1_000, 50
 LONG_CASES, LONG_BLOCK = 100_000, 1_000
 
 
