@@ -17,6 +17,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 # Tests are priced with the defaults, whatever `watersmeet calibrate` found on this machine.
 os.environ["WATERSMEET_PRICES"] = str(Path(tempfile.gettempdir()) / "watersmeet-tests-have-none.json")
 
+# A Spark of the tests lives for minutes: what Java's second compiler would make of it is not earned back.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"
 
 # What a shell starts in the background ignores Ctrl-C, and so would the processes that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

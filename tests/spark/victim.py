@@ -79,6 +79,7 @@ def main() -> None:
             "spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.executor.memory": "1g",
             "spark.local.dir": f"{folder}/local", "spark.sql.warehouse.dir": f"{folder}/warehouse",
             "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         },
     )  # fmt: skip
     spark.sparkContext.setLogLevel("OFF")
