@@ -35,6 +35,16 @@ def files_named(text: str) -> list[str]:
     return [q for q in quoted if re.fullmatch(r"[\w./-]+", q) and ("/" in q or "." in q) and q.split("/")[0] in roots]
 
 
+LINK = r"\]\(([^)#:]+)(?:#[^)]*)?\)"
+
+
+def test_docs_have_what_is_checked_below() -> None:
+    for language in ("python", "sql", "sh"):
+        assert sum(len(blocks(document, language)) for document in NAMES) >= 1, language
+    assert sum(len(re.findall(LINK, (ROOT / document).read_text())) for document in NAMES) >= 10
+    assert sum(len(files_named((ROOT / document).read_text())) for document in NAMES) >= 50
+
+
 @pytest.mark.parametrize("document", NAMES)
 def test_docs_python_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -65,7 +75,7 @@ def test_docs_commands_exist(document: str) -> None:
 @pytest.mark.parametrize("document", NAMES)
 def test_docs_links_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text()
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+    for target in re.findall(LINK, text):
         assert ((ROOT / document).parent / target).exists(), target
 
 

@@ -85,6 +85,7 @@ def test_bound_two_layer_finds_95_percent_at_length(
 def test_two_layer_what_is_called_qualified_is(seed: int) -> None:
     """Every step keeps its books: the CPU and memory it names are those of the plan, and qualified means within the limits."""
     problems = [random_problem(kind, n, seed) for kind in KINDS for n in (4, 6, 12)] + [mixed_problem(5, seed)]
+    qualified = 0
     for problem in problems:
         costs = NodeCosts(problem)
         mjoin, binary = priced(costs, tuple(range(len(problem.streams)))), priced(costs, best_binary_tree(costs))
@@ -94,11 +95,13 @@ def test_two_layer_what_is_called_qualified_is(seed: int) -> None:
             bill = price(problem, costs.tree(plan.shape))
             assert plan.cpu == pytest.approx(bill.cpu, rel=1e-9)
             assert plan.memory == pytest.approx(bill.memory, rel=1e-9)
+        qualified += len(found.qualified)
         for plan in found.qualified:
             bill = price(problem, costs.tree(plan.shape))
             assert limits.allow(bill.cpu * (1 - 1e-9), bill.memory * (1 - 1e-9))
         again = two_layer(NodeCosts(problem), limits)
         assert [p for _, p in again.seen] == [p for _, p in found.seen]
+    assert qualified > len(problems) / 2
 
 
 def test_paper_sets_with_budgets_that_show_each_case() -> None:
