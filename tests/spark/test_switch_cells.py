@@ -102,7 +102,7 @@ def test_switch_cells_at_random_tuples(first: int, way: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("cells", [1, 2])
-def test_conform_totals_plan_and_memory_go_on_in_another_worker(cells: int, tmp_path: Path) -> None:
+def test_totals_plan_and_memory_go_on_in_another_worker(cells: int, tmp_path: Path) -> None:
     batches = _batches()
     local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), cells, Random(1), 0.0, tmp_path, {"controller": Once})
     made = local.run(batches)
@@ -123,7 +123,7 @@ def test_conform_totals_plan_and_memory_go_on_in_another_worker(cells: int, tmp_
     assert sum(t["results"] for t in local.metrics) == made.num_rows > 50
 
 
-def test_conform_a_rebuilt_cell_begins_with_the_plan_that_was_in_use() -> None:
+def test_a_rebuilt_cell_begins_with_the_plan_that_was_in_use() -> None:
     batches = _batches()
     query, plan = wm.parse(TEXT), wm.Plan.parse("(R S T)")
     local = LocalCells(query, plan, 1, Random(1), options={"controller": Once})
@@ -140,7 +140,7 @@ def test_conform_a_rebuilt_cell_begins_with_the_plan_that_was_in_use() -> None:
 
 
 @pytest.mark.parametrize("parked", [False, True])
-def test_conform_a_query_started_with_another_plan_takes_that(parked: bool, tmp_path: Path) -> None:
+def test_a_query_started_with_another_plan_takes_that(parked: bool, tmp_path: Path) -> None:
     batches = _batches()
     made: list[pa.Table] = []
     stores: list[DictStore] = []
@@ -159,7 +159,7 @@ def test_conform_a_query_started_with_another_plan_takes_that(parked: bool, tmp_
     assert json.loads(stores[0].text or "")["plan"] == "(R (S T))"
 
 
-def test_conform_a_manifest_without_plans_is_read() -> None:
+def test_a_manifest_without_plans_is_read() -> None:
     """As layout 2 wrote it: the cell begins with the plan that the query is started with."""
     batches = _batches()
     local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), 1, Random(1))
