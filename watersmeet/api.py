@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -65,11 +66,12 @@ def run(
 
     inputs: {stream name: Arrow table, pandas frame, rows or path}, or an iterable of such mappings (batches: then LATENESS has a
         meaning; static tables come with the first). Streams that the query declares with FROM '...' need not be given.
-    plan: "auto", "mjoin", "xjoin" (a binary tree), or a Plan.
+    plan: "auto" (chosen, and changed when the streams change), "mjoin", "xjoin" (a binary tree), or a Plan.
     seed: for whatever is drawn at random while it runs. Exact runs draw nothing, so it changes nothing yet; a controller brings its own.
     sink: is called with each batch of results instead of collecting them.
     progress: is called with (rows done, rows in all) as the work goes on; by default long runs in a terminal show a bar.
-    controller: watches the run and may change its plan; see `watersmeet.engine.control`. By default nothing changes.
+    controller: watches the run and may change its plan (`watersmeet.engine.control`). By default "auto" adapts to the streams, and any
+        other plan stays.
     """
     import pyarrow as pa
 
@@ -83,7 +85,9 @@ def run(
     except QueryError as e:
         raise e.at(str(text)) from None
     bound = batches.bound
-    engine = Engine(bound, choose(bound, plan, stats, budget or query.budget, batches.sample()), controller)
+    limit = budget or query.budget
+    chosen = choose(bound, plan, stats, limit, batches.sample())
+    engine = Engine(bound, chosen, controller or adaptive(plan, stats, limit)(bound))
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})
     made: list[pa.RecordBatch] = []
     give = made.append if sink is None else sink
@@ -182,6 +186,19 @@ def _draw(found: Decision, plot: str | Path | None) -> None:
 
 
 _WITHOUT = "costs and a budget need statistics: rates and selectivities, or data to take them from"
+
+
+def adaptive(
+    plan: str | Plan, stats: Statistics | None = None, budget: Budget | None = None
+) -> Callable[[BoundQuery], Controller]:
+    """What watches a run of this plan: "auto" adapts to the streams, any other stays."""
+    from watersmeet.adapt.replan import Replan
+    from watersmeet.engine.control import unchanging
+
+    if plan != "auto":
+        return unchanging
+    known = priced(stats or Statistics())
+    return partial(Replan, costs=known.costs if known else None, budget=budget)
 
 
 def choose(

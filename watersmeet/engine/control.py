@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, Protocol
 
+from watersmeet.engine.sample import Sampler
 from watersmeet.errors import PlanError
+from watersmeet.model.bind import BoundQuery
 from watersmeet.model.plan import Cache, Plan, Retention
 
 ENDLESS: Final = 1 << 62  # arrivals
@@ -48,7 +50,7 @@ class Observed:
     rates: by alias, rows_in per second of event time; empty if event time has not moved.
     state_tuples, state_bytes: in all windows and inner states now. cpu_seconds: of the engine's thread.
     event_time_us: timestamp of the last row; None before the first. arrivals: rows_in of all streams since the query began.
-    results: given out in this span.
+    results: given out in this span. sample: takes key columns out of the windows as they are; only during the step.
     """
 
     plan: Plan
@@ -62,6 +64,7 @@ class Observed:
     event_time_us: int | None
     arrivals: int
     results: int
+    sample: Sampler = field(default=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,11 @@ class Static:
 
     def recall(self, memory: bytes) -> None:
         pass
+
+
+def unchanging(bound: BoundQuery) -> Controller:
+    """Makes the controller of a run that stays as it is."""
+    return Static()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Observe: statistics from the rows at hand, for choosing a plan when none are given.
+"""Observe: statistics from the rows at hand, for choosing a plan when none are given, and from the windows of a join that runs.
 
 Rates from counts and the time they span; the selectivity of an edge from how often each key occurs on both sides (no cross product);
 of a comparison from a sample of pairs.
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from watersmeet.data import timestamps
 from watersmeet.engine.rows.intake import Intake, Rows
-from watersmeet.model.bind import BoundQuery, Comparison
+from watersmeet.engine.sample import WindowSample
+from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.statistics import Costs, Statistics
@@ -50,27 +51,52 @@ def observe(bound: BoundQuery, tables: Mapping[str, pa.Table], costs: Costs | No
         else:
             ts = timestamps(head, source.timestamp)
             rate[source.alias] = head.num_rows / max((int(ts.max()) - int(ts.min())) / 1e6, 1e-6)
+    values = {a: dict(zip(columns[a], rows.columns, strict=True)) for a, rows in seen.items()}
+    rate = {a: r for a, r in rate.items() if not bound.source(a).static}
+    return statistics(bound, values, rate, selection, table_rows, costs)
 
-    def values(alias: str, expr: Expr) -> Any:
-        return seen[alias].columns[columns[alias].index(expr)]
 
+def observe_windows(
+    bound: BoundQuery, windows: Mapping[str, WindowSample], rate: Mapping[str, float], costs: Costs | None = None
+) -> Statistics:
+    """Statistics of a join that runs, from the newest tuples of its windows. rate: rows that come to each window per second."""
+    values = {
+        a: dict(zip(w.exprs, w.columns, strict=True)) for a, w in windows.items() if w.columns and len(w.columns[0])
+    }
+    selection = {a: max(w.joining, 0.5 / max(w.held, 1)) for a, w in windows.items()}
+    tables = {s.alias: windows[s.alias].held for s in bound.sources if s.static}
+    rates = {s.alias: max(rate.get(s.alias, 0.0), 1e-6) for s in bound.sources if not s.static}
+    return statistics(bound, values, rates, selection, tables, costs)
+
+
+def statistics(
+    bound: BoundQuery,
+    values: Mapping[str, Mapping[Expr, Any]],
+    rate: dict[str, float],
+    selection: dict[str, float],
+    table_rows: dict[str, int],
+    costs: Costs | None,
+) -> Statistics:
+    """values: by alias, the key columns of some of its rows."""
+    graph = JoinGraph.of(bound)
     selectivity, distinct = {}, {}
     for left, right in combinations(bound.aliases, 2):
         shared, between = graph.shared(left, right), graph.between((left,), (right,))
-        if not (shared or between) or left not in seen or right not in seen:
+        if not (shared or between) or left not in values or right not in values:
             continue
         fraction = 1.0
         for group in shared:
             a, b = group.of(left), group.of(right)
             assert a is not None and b is not None
-            fraction *= _equal(values(left, a.expr), values(right, b.expr))
+            fraction *= _equal(values[left][a.expr], values[right][b.expr])
         for comparison in between:
-            fraction *= _compared(comparison.seen_from(left), values, left, right)
+            c = comparison.seen_from(left)
+            if c.left.expr in values[left] and c.right.expr in values[right]:
+                fraction *= _compared(c.op, values[left][c.left.expr], values[right][c.right.expr])
         selectivity[(left, right)] = min(max(fraction, 1e-12), 1.0)
-    for side in sides:
-        if side.stream in seen and isinstance(side.expr, Column):
-            distinct[(side.stream, side.expr.name)] = float(max(len(np.unique(values(side.stream, side.expr))), 1))
-    rate = {a: r for a, r in rate.items() if not bound.source(a).static}
+    for side in [m for c in graph.classes for m in c.members]:
+        if side.stream in values and isinstance(side.expr, Column):
+            distinct[(side.stream, side.expr.name)] = float(max(len(np.unique(values[side.stream][side.expr])), 1))
     return Statistics(rate, selectivity, distinct, selection, table_rows, costs=costs or Costs())
 
 
@@ -83,9 +109,9 @@ def _equal(a: Any, b: Any) -> float:
     return float((na[ia] * nb[ib]).sum() / (len(a) * len(b)))
 
 
-def _compared(c: Comparison, values: Any, left: str, right: str) -> float:
-    a, b = values(left, c.left.expr)[:PAIRS, None], values(right, c.right.expr)[None, :PAIRS]
+def _compared(op: str, left: Any, right: Any) -> float:
+    a, b = left[:PAIRS, None], right[None, :PAIRS]
     if a.size == 0 or b.size == 0:
         return 0.0
-    test = {"<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[c.op]
+    test = {"<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[op]
     return float(test(a, b).mean())

@@ -11,6 +11,7 @@ import numpy as np
 
 from watersmeet.engine.control import Observed, OpCount, StoreCount
 from watersmeet.engine.program import layout as L
+from watersmeet.engine.sample import sample
 from watersmeet.engine.store.arena import Arena
 from watersmeet.model.program import Probe
 
@@ -167,6 +168,7 @@ class Meter:
             event_time_us=self.event_time_us,
             arrivals=self.arrivals,
             results=totals.results - self.results_then,
+            sample=lambda: sample(arena),
         )
 
     def mark(self, arena: Arena, totals: Totals) -> None:

@@ -160,7 +160,7 @@ class Cell:
         if kept is None:
             self._rebuild(chunks)
             return chunks, True
-        controller, allocate = self.spec.controller(), self.park.allocate if self.park else None
+        controller, allocate = self.spec.controller(self.spec.bound), self.park.allocate if self.park else None
         self.engine = Engine.resume(self.spec.bound, kept.snapshot, controller, allocate)
         self.release.waiting, self.tails = kept.waiting, kept.tails
         if self.engine.plan.bare != (plan := self._plan()).bare:
@@ -202,7 +202,7 @@ class Cell:
     def _rebuild(self, chunks: Chunks) -> None:
         """The cell as the store has it."""
         allocate = self.park.allocate if self.park else None
-        self.engine = Engine(self.spec.bound, self._plan(), self.spec.controller(), allocate)
+        self.engine = Engine(self.spec.bound, self._plan(), self.spec.controller(self.spec.bound), allocate)
         self.tails = {}
         tables = {}
         for k, source in enumerate(self.sources):

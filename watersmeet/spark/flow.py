@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from watersmeet.engine.control import Controller, Static
+from watersmeet.engine.control import Controller, unchanging
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr, walk
 from watersmeet.model.plan import Plan
@@ -49,7 +49,7 @@ class Flow:
         order: str = "event",
         refresh_tables: bool = False,
         waiting_bytes: int = WAITING_BYTES,
-        controller: Callable[[], Controller] = Static,
+        controller: Callable[[BoundQuery], Controller] = unchanging,
     ) -> Flow:
         """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do. controller: makes one for each
         cell."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from watersmeet.data import arrow_type
-from watersmeet.engine.control import Controller, Static
+from watersmeet.engine.control import Controller, unchanging
 from watersmeet.errors import QueryError
 from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.expr import Column, Expr, type_of, walk
@@ -41,13 +41,13 @@ class CellSpec:
     order: str = "event"
     refresh_tables: bool = False
     waiting_bytes: int = WAITING_BYTES
-    controller: Callable[[], Controller] = Static
+    controller: Callable[[BoundQuery], Controller] = unchanging
 
     @classmethod
     def of(
         cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False,
         order: str = "event", refresh_tables: bool = False, waiting_bytes: int = WAITING_BYTES,
-        controller: Callable[[], Controller] = Static,
+        controller: Callable[[BoundQuery], Controller] = unchanging,
     ) -> CellSpec:  # fmt: skip
         encoded = {a: encode_table(t) for a, t in tables.items()}
         content = {bound.source(a).stream: t for a, t in tables.items()}

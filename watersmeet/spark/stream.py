@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from watersmeet.api import choose
+from watersmeet.api import adaptive, choose
 from watersmeet.data import arrow_schema, as_table
 from watersmeet.errors import DataError, QueryError, nearest_name
 from watersmeet.lang import parse
@@ -92,10 +92,11 @@ def stream(
     bound = _bind(query, streams, text)
     frames, tables = _inputs(bound, streams)
     limit = budget or query.budget
+    count = cells or _cells(limit)
     flow = Flow.of(
-        bound, choose(bound, plan, stats, limit), cells or _cells(limit), tables, in_spark=in_spark,
+        bound, choose(bound, plan, stats, limit), count, tables, in_spark=in_spark,
         rates=stats.rate if stats else None, late=late, order=order, refresh_tables=refresh_tables,
-        waiting_bytes=waiting_limit(session.conf.get(SETTING, None)),
+        waiting_bytes=waiting_limit(session.conf.get(SETTING, None)), controller=adaptive(plan, stats, _part(limit, count)),
     )  # fmt: skip
     configure(session, flow.spec.route.cells)
     parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
@@ -181,6 +182,18 @@ def _table(given: Any, name: str, schema: Schema, declared: Any) -> Any:
 
 def _cells(budget: Budget | None) -> int:
     return max(1, ceil(budget.cpu)) if budget is not None and budget.cpu else CELLS
+
+
+def _part(budget: Budget | None, cells: int) -> Budget | None:
+    """What one cell may use."""
+    if budget is None:
+        return None
+    tuples, size = budget.memory_tuples, budget.memory_bytes
+    return Budget(
+        None if budget.cpu is None else budget.cpu / cells,
+        None if tuples is None else max(1, tuples // cells),
+        None if size is None else max(1, size // cells),
+    )
 
 
 def configure(session: SparkSession, cells: int) -> None:
