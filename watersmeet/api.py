@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from warnings import warn
 
-from watersmeet.errors import NoQualifiedPlan, PlanError, QueryError
+from watersmeet.errors import BudgetWarning, PlanError, QueryError
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
@@ -62,12 +62,12 @@ def run(
     progress: Progress | None = None,
     controller: Controller | None = None,
 ) -> Result:
-    """Run a query in process and exactly.
+    """Run a query in process, exactly unless it allows otherwise (ON OVERLOAD) and nothing else fits its budget.
 
     inputs: {stream name: Arrow table, pandas frame, rows or path}, or an iterable of such mappings (batches: then LATENESS has a
         meaning; static tables come with the first). Streams that the query declares with FROM '...' need not be given.
     plan: "auto" (chosen, and changed when the streams change), "mjoin", "xjoin" (a binary tree), or a Plan.
-    seed: for whatever is drawn at random while it runs. Exact runs draw nothing, so it changes nothing yet; a controller brings its own.
+    seed: chooses the rows that ON OVERLOAD SHED gives up.
     sink: is called with each batch of results instead of collecting them.
     progress: is called with (rows done, rows in all) as the work goes on; by default long runs in a terminal show a bar.
     controller: watches the run and may change its plan (`watersmeet.engine.control`). By default "auto" adapts to the streams, and any
@@ -87,7 +87,7 @@ def run(
     bound = batches.bound
     limit = budget or query.budget
     chosen = choose(bound, plan, stats, limit, batches.sample())
-    engine = Engine(bound, chosen, controller or adaptive(plan, stats, limit)(bound))
+    engine = Engine(bound, chosen, controller or adaptive(plan, stats, limit)(bound), seed=seed)
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})
     made: list[pa.RecordBatch] = []
     give = made.append if sink is None else sink
@@ -208,13 +208,15 @@ def choose(
     budget: Budget | None = None,
     sample: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The plan to run exactly: the one given, or the best of the kind asked for.
+    """The plan to run: the one given, or the best of the kind asked for.
 
-    Without statistics they are taken from the sample; without either it is an MJoin along the join graph. If nothing fits the budget,
-    a warning says so and the cheapest plan is taken: nothing is lost, it only takes longer.
+    Without statistics they are taken from the sample; without either it is an MJoin along the join graph. If nothing fits the budget, a
+    warning says so, and what the query allows is given up; if it allows nothing, the cheapest plan is taken: it only takes longer.
     """
     from watersmeet.optimize.along_graph import along_graph
+    from watersmeet.optimize.choose import HEAD_ROOM, decide
     from watersmeet.optimize.choose import optimize as search
+    from watersmeet.optimize.explain import refusal, shedding
 
     if isinstance(plan, Plan):
         return plan
@@ -223,15 +225,31 @@ def choose(
             f'unknown plan \'{plan}\'\n  "auto", "mjoin", "xjoin" or a Plan, for example Plan.parse(\'((A B) C)\')'
         )
     if stats is None and sample is None:
+        if budget is not None:
+            text = f"{budget} is not looked at: nothing is known about the streams\n  {_WITHOUT} (watersmeet learn; stats=)"
+            warn(text, BudgetWarning, stacklevel=3)
         return along_graph(bound, plan)
     if stats is None and sample is not None:
         from watersmeet.engine.estimate import observe
 
         stats = observe(bound, sample)
     stats = priced(stats)
+    found = decide(bound, stats, budget, kind=plan)
+    if found.qualified or plan != "auto":
+        assert found.plan is not None
+        return found.plan
+    if found.kept is not None:
+        found = decide(bound, stats, budget, kind=plan, head_room=HEAD_ROOM)
+    if found.kept is not None and found.retention is None and not found.overload.direct:
+        assert found.plan is not None
+        warn(f"no exact plan fits the budget\n  {shedding(found)}", BudgetWarning, stacklevel=3)
+        return found.plan
     exact = replace(bound, query=replace(bound.query, overload=Overload(), budget=None))
-    try:
-        return search(exact, stats, budget, kind=plan)
-    except NoQualifiedPlan as e:
-        warnings.warn(f"no exact plan fits the budget; running the cheapest one\n{e}", stacklevel=3)
-        return search(exact, stats, kind=plan)
+    asked = " and ".join(n for n, on in (("DIRECT", found.overload.direct), ("EVICT", found.overload.evict)) if on)
+    done = f"\n  ON OVERLOAD {asked} is not carried out yet" if asked else ""
+    warn(
+        f"{refusal(found)}{done}\n  it runs the cheapest plan, exactly, and may fall behind",
+        BudgetWarning,
+        stacklevel=3,
+    )
+    return search(exact, stats, kind=plan)

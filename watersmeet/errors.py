@@ -49,6 +49,10 @@ class QueryError(WatersmeetError):
         return QueryError(self.message, text, self.line, self.column, self.hint)
 
 
+class BudgetWarning(UserWarning):
+    """A run can't be both exact and within its budget: says what is given up, or that it may fall behind."""
+
+
 class DataError(WatersmeetError):
     """The data does not fit the query: names file, row and column where they are known."""
 

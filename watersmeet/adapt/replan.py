@@ -31,15 +31,16 @@ from watersmeet.engine.estimate import observe_windows
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Plan, nodes
-from watersmeet.model.query import Overload
 from watersmeet.model.statistics import Costs, Statistics
-from watersmeet.optimize.choose import decide_problem
+from watersmeet.optimize.choose import HEAD_ROOM, Decision, decide_problem
 from watersmeet.optimize.cost import Limits, price
+from watersmeet.optimize.explain import shedding
 from watersmeet.optimize.from_query import state_problem
 from watersmeet.optimize.problem import Problem
 
 P: Final = 0.2
 GAIN: Final = 0.1
+LEAST_KEPT: Final = 0.01  # of a stream, below which its rate can't be told
 ENOUGH: Final = 200  # tuples at a probe, and matches, below which what it finds is not judged
 
 
@@ -67,20 +68,38 @@ class Replan:
         self.every = self.LEAST
         why = _told(moved[0], self.before[moved[0]], facts[moved[0]]) if moved else "the first look"
         self.before = facts
-        return self._better(seen, observe_windows(self.bound, seen.sample(), seen.rates, self.costs), why)
+        keep = seen.plan.drop
+        rates = {a: r / max(keep.get(a, 1.0), LEAST_KEPT) for a, r in seen.rates.items()}
+        return self._better(seen, observe_windows(self.bound, seen.sample(), rates, self.costs), why)
 
     def _better(self, seen: Observed, stats: Statistics, why: str) -> Change | None:
-        exact = replace(self.bound, query=replace(self.bound.query, overload=Overload(), budget=None))
-        problem = state_problem(exact, stats, self.budget).problem
-        found = decide_problem(problem, Limits.of(self.budget), budget=self.budget).plan
-        if found is None or found.root == seen.plan.root:
+        problem = state_problem(
+            replace(self.bound, query=replace(self.bound.query, budget=None)), stats, self.budget
+        ).problem
+        allowed = replace(self.bound.query.overload, direct=False, evict=False, using=None)
+        decision = decide_problem(problem, Limits.of(self.budget), budget=self.budget)
+        if decision.plan is None and allowed.shed:
+            decision = decide_problem(problem, Limits.of(self.budget, HEAD_ROOM), overload=allowed, budget=self.budget)
+        found = decision.plan
+        if found is None or (found.root, found.keep) == (seen.plan.root, seen.plan.keep):
             return None
+        if found.keep or seen.plan.keep:
+            return self._shed(seen, decision, found, why)
         now, then = price(problem, seen.plan.root).cpu, price(problem, found.root).cpu
         if then > (1 - GAIN) * now or not self._pays_back(problem, seen.plan, found, now - then):
             return None
         self.before = {}  # facts of other pipelines: the next look sets them
         reason = f"{why}; by what the windows hold now {seen.plan.root} takes {now:.3g} of a core and {found.root} {then:.3g}"
         return Change(reason, plan=replace(found.bare, cells=seen.plan.cells))
+
+    def _shed(self, seen: Observed, decision: Decision, found: Plan, why: str) -> Change | None:
+        """Give up more or less than now, if the shares to keep have moved by more than P."""
+        was, now = seen.plan.drop, found.drop
+        if not any(drifted(was.get(a, 1.0), now.get(a, 1.0), P) for a in {*was, *now}):
+            return None
+        self.before = {}
+        said = shedding(decision) if found.keep else f"all rows are kept again: {found.root} fits the budget"
+        return Change(f"{why}; {said}", plan=replace(found.bare, cells=seen.plan.cells))
 
     def _pays_back(self, problem: Problem, was: Plan, plan: Plan, saved: float) -> bool:
         """Whether filling the states that are new takes less than is saved within the longest window."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ class _Group(typer.core.TyperGroup):
     """All verbs end the same way when the user's query or data is wrong, or when the user stops them."""
 
     def invoke(self, ctx: Any) -> Any:
+        warnings.showwarning = _tell
         try:
             return super().invoke(ctx)
         except WatersmeetError as e:
@@ -23,6 +25,13 @@ class _Group(typer.core.TyperGroup):
         except KeyboardInterrupt:
             _complain("interrupted; nothing is half-written")
             raise typer.Exit(130) from None
+
+
+def _tell(message: Warning | str, *where: object) -> None:
+    """A warning in our words, without the place in the code that Python would show."""
+    from watersmeet.cli.show import caution
+
+    caution(str(message))
 
 
 def _complain(message: str) -> None:

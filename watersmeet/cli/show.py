@@ -27,6 +27,12 @@ def complain(message: str) -> None:
     err.print(Text.assemble((f"error: {first}", "bold red"), newline + rest), soft_wrap=True)
 
 
+def caution(message: str) -> None:
+    """A warning in yellow; further lines as they are."""
+    first, newline, rest = message.partition("\n")
+    err.print(Text.assemble((f"warning: {first}", "bold yellow"), newline + rest), soft_wrap=True)
+
+
 def heading(text: str) -> None:
     out.print()
     out.rule(Text(text, "bold cyan"), align="left", style="cyan")

@@ -23,11 +23,13 @@ from watersmeet.engine.rows.gather import Gather
 from watersmeet.engine.rows.intake import Intake, Rows
 from watersmeet.engine.rows.payload import Payload
 from watersmeet.engine.rows.pieces import cuts, laid_out
+from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.snapshot import Snapshot
 from watersmeet.engine.store.arena import Allocate, Arena
 from watersmeet.errors import PlanError, StateError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
+from watersmeet.model.needs import needed_schema
 from watersmeet.model.plan import Plan
 from watersmeet.model.program import Program
 
@@ -49,6 +51,7 @@ class Engine:
         applied at once.
     allocate: gives the memory of arenas (Spark's cells have them in shared memory).
     groups: False lets rows go one by one also where the plan would let them go in groups: to compare the two.
+    seed: chooses which rows are shed.
     """
 
     def __init__(
@@ -58,14 +61,16 @@ class Engine:
         controller: Controller | None = None,
         allocate: Allocate | None = None,
         groups: bool = True,
+        seed: int = 0,
     ) -> None:
-        self.bound, self.groups = bound, groups
+        self.bound, self.groups, self.seed = bound, groups, seed
         self.controller: Controller = controller or Static()
         self.program = compile_plan(bound, plan)
         self.totals, self.events = Totals(), EventLog()
         self.gather = Gather(bound, self.program.late)
         self.output = self.gather.output
         self.intakes = [self._intake(i) for i in range(len(bound.sources))]
+        self._set_shed()
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
         self.streams = {s.alias: i for i, s in enumerate(bound.sources) if not s.static}
         self.arena = Arena(self.program, allocate=allocate)
@@ -133,6 +138,13 @@ class Engine:
         return Intake(
             source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides)
         )
+
+    def _set_shed(self) -> None:
+        """Which rows are given up from now on."""
+        for k, (source, intake) in enumerate(zip(self.bound.sources, self.intakes, strict=True)):
+            share = self.plan.drop.get(source.alias, 1.0)
+            given_up = share < 1 and not source.static
+            intake.shed = Shed(share, self.seed, k, needed_schema(self.bound, source.alias)) if given_up else None
 
     def _scratch(self) -> None:
         """What the kernel needs besides the arena, for the pipelines of the plan in use."""
@@ -220,13 +232,25 @@ class Engine:
             ]
             came = sum(high - low for low, high in piece)
             self.totals.tuples_in += came
-            self.totals.rejected += came - sum(r.joining for r in rows if r)
+            self.totals.rejected += came - sum(r.joining + r.shed for r in rows if r)
+            for source, some in zip(self.bound.sources, rows, strict=True):
+                if some is not None and some.shed:
+                    self.note_shed(source.alias, some.shed, some.shed_until)
             yield from self._run(rows, L.DEAD)
             done += came
             if progress:
                 progress(done, total)
         if self.bound.query.emit == "DSTREAM" and clock != L.DEAD:
             yield from self._run([None] * len(self.intakes), clock)
+
+    def note_shed(self, alias: str, rows: int, until: int) -> None:
+        """So many rows of a stream were given up, here or before they came here; the last of them had this timestamp. Until it would
+        have left its window, results may be missing."""
+        window = self.bound.source(alias).window
+        assert window is not None
+        self.totals.shed += rows
+        exact = until + window.size + 1 if window.kind == "RANGE" else L.FAR
+        self.totals.exact_since_us = max(self.totals.exact_since_us, exact)
 
     def _run(self, rows: list[Rows | None], clock: int) -> Iterator[pa.RecordBatch]:
         """Run the kernel over a piece, and give it what it comes back for."""
@@ -316,11 +340,14 @@ class Engine:
         for name in change.parts:
             if name not in _CAN:
                 raise PlanError(f"the engine can't change '{name}' yet: {change}\n  leave it out of the change")
-        if change.plan is not None:
-            program, was = compile_plan(self.bound, change.plan), self.plan
-            self._switch(program)
-            when = self.meter.arrivals, self.meter.event_time_us
-            self.events.add("plan", str(was.bare), str(change.plan.bare), change.reason, *when)
+        plan = change.plan or self.plan
+        if change.keep is not None:
+            plan = replace(plan, keep=change.keep)
+        program, was = compile_plan(self.bound, plan), self.plan
+        self._switch(program)
+        self._set_shed()
+        when = self.meter.arrivals, self.meter.event_time_us
+        self.events.add("plan", str(was.bare), str(plan.bare), change.reason, *when)
 
     def _switch(self, program: Program) -> None:
         """Pipelines at once, windows as they are, inner states kept or built."""
@@ -394,5 +421,5 @@ class Engine:
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)
 
 
-_CAN = ("plan",)  # what `apply` can change
+_CAN = ("keep", "plan")  # what `apply` can change
 _CARRIED = [L.QUOTA, L.OUT_ROWS, L.GROUPS, L.SET_OUT]  # control words that outlive a plan

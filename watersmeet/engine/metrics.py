@@ -23,7 +23,9 @@ class Totals:
     """What has happened since the query began, over all plans it has had.
 
     cache_hits, cache_misses: probes that a cache answered, or could not. evicted: tuples that bounded state let go. shed: rows dropped
-    before the join. unprobed: probes that allowances left out. Each is counted where it happens; exact plans without caches do none.
+    before the join. unprobed: probes that allowances left out. exact_since_us: event time from which on nothing is missing; lowest: always,
+    highest: not foreseeable (a row of a ROWS window is missing until others have pushed it out).
+    Each is counted where it happens; exact plans without caches do none.
     """
 
     tuples_in: int = 0
@@ -39,6 +41,7 @@ class Totals:
     evicted: int = 0
     shed: int = 0
     unprobed: int = 0
+    exact_since_us: int = L.DEAD
     plan_switches: int = 0
     plan_switch_seconds: float = 0.0
     cpu_seconds: float = 0.0

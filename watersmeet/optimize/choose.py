@@ -40,6 +40,9 @@ DEFAULT_RETENTION: Final = "heeb"
 TINY: Final = 1e-300  # stands for a bound of 0, which nothing can be measured against
 
 
+HEAD_ROOM: Final = 0.1  # of the CPU, left free where tuples are shed: a plan that fills all of it has an endless queue
+
+
 @dataclass(frozen=True)
 class Step:
     """What one step of the optimizer did, and the best plan known after it."""

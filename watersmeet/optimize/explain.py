@@ -11,7 +11,7 @@ from watersmeet.model.query import Query
 from watersmeet.model.statistics import Costs, Statistics
 from watersmeet.optimize.cells import copies
 from watersmeet.optimize.choose import Decision, decide
-from watersmeet.optimize.cost import Limits, Part
+from watersmeet.optimize.cost import Limits, Part, price
 from watersmeet.optimize.pareto import Candidate
 from watersmeet.optimize.response import response_time
 
@@ -64,6 +64,15 @@ def refusal(d: Decision) -> str:
     elif d.overload.terms:
         helps.append("lower minimum rates (AT LEAST)")
     return "\n".join([*lines, f"  what helps: {'; '.join(helps)}"])
+
+
+def shedding(d: Decision) -> str:
+    """What drop boxes keep, and what that leaves of the results."""
+    assert d.kept is not None
+    shares = ", ".join(f"{x:.0%} of {s}" for s, x in d.kept.keep if x < 1)
+    whole = price(d.problem, d.root).output_rate if d.root is not None else 0.0
+    part = f", about {d.kept.results / whole:.0%} of the results" if whole else ""
+    return f"ON OVERLOAD SHED keeps {shares}{part}"
 
 
 def _refused(d: Decision) -> str:

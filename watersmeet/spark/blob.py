@@ -13,6 +13,7 @@ import pyarrow as pa
 ROWS: Final = 0
 MARK: Final = 1
 END: Final = 2
+SHED: Final = 3  # low: how many rows were given up; high: the highest timestamp of them
 BLOB_BYTES: Final = 100 << 10  # of rows, about
 
 ARROW_SCHEMA: Final = pa.schema(

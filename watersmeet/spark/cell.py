@@ -26,7 +26,7 @@ from watersmeet.engine.rows.release import NEVER, Clock, Release
 from watersmeet.engine.snapshot import LAYOUT, Snapshot
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS
-from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, Parcel, decode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
 from watersmeet.spark.packing import route_hash_check
 from watersmeet.spark.shared_memory import Park
@@ -88,6 +88,8 @@ class Cell:
         for _, k, kind, low, high, rows in parcels:
             if kind == END:
                 ended = True
+            elif kind == SHED:
+                self.engine.note_shed(self.sources[k].alias, int(low), int(high))
             elif kind == MARK:
                 self.clock.see(self.sources[k].stream, int(low), int(high))
             else:

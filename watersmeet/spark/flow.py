@@ -10,10 +10,11 @@ import pyarrow as pa
 from watersmeet.engine.control import Controller, unchanging
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr, walk
+from watersmeet.model.needs import counted, needed_schema
 from watersmeet.model.plan import Plan
 from watersmeet.spark.pack import Branch, Pack
 from watersmeet.spark.route import Route
-from watersmeet.spark.spec import CellSpec, check_names, counted, sent_columns
+from watersmeet.spark.spec import CellSpec, check_names, sent_columns
 from watersmeet.spark.waiting import WAITING_BYTES
 
 
@@ -60,10 +61,12 @@ class Flow:
             controller=controller,
         )  # fmt: skip
         streams = dict.fromkeys(s.stream for s in bound.sources if not s.static)
-        return cls(tuple(_inlet(bound, route, name, late, in_spark) for name in streams), spec)
+        return cls(tuple(_inlet(bound, plan, route, name, late, in_spark) for name in streams), spec)
 
 
-def _inlet(bound: BoundQuery, route: Route, stream: str, late: bool, in_spark: Callable[[Expr], bool]) -> Inlet:
+def _inlet(
+    bound: BoundQuery, plan: Plan, route: Route, stream: str, late: bool, in_spark: Callable[[Expr], bool]
+) -> Inlet:
     branches, masks = [], []
     used: set[str] = set()
     for number, source in enumerate(bound.sources):
@@ -80,7 +83,9 @@ def _inlet(bound: BoundQuery, route: Route, stream: str, late: bool, in_spark: C
         used |= {n.name for s in written[front:] for n in walk(s) if isinstance(n, Column)}
         lane = route.lanes[source.alias]
         used |= {n.name for side, _, _ in lane.dimensions if side for n in walk(side) if isinstance(n, Column)}
-        branches.append(Branch(source, number, lane, columns, mask, written[front:], counted(source)))
+        keep, needed = plan.drop.get(source.alias, 1.0), needed_schema(bound, source.alias)
+        used |= set(needed.names) if keep < 1 else set()
+        branches.append(Branch(source, number, lane, columns, mask, written[front:], counted(source), keep, needed))
     schema = branches[0].source.schema
     names = tuple(n for n in schema.names if n in used)
     types = tuple((f.name, f.type) for f in schema.fields if f.name in used)

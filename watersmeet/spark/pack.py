@@ -17,8 +17,8 @@ import pyarrow as pa
 from watersmeet.data import arrow_type, check_timestamps, timestamps
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Expr
-from watersmeet.model.types import Type
-from watersmeet.spark.blob import END, MARK, parcels_batch
+from watersmeet.model.types import Schema, Type
+from watersmeet.spark.blob import END, MARK, SHED, parcels_batch
 from watersmeet.spark.route import Lane
 from watersmeet.spark.worker import settle
 
@@ -32,6 +32,7 @@ class Branch:
 
     number: its position in FROM. mask: the column that says which rows passed the selections that Spark evaluates. rest: the
     selections that are left. columns: what is sent. counted: whether rows that can't join are sent too (ROWS windows).
+    keep: the share of rows that is not shed, by the columns that are needed.
     """
 
     source: BoundSource
@@ -41,6 +42,8 @@ class Branch:
     mask: str | None
     rest: tuple[Expr, ...]
     counted: bool
+    keep: float
+    needed: Schema
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Pack:
         from watersmeet.spark.packing import Packing
 
         low, high = 1 << 62, -(1 << 62)
+        shed: dict[int, tuple[int, int]] = {}
         for table in self._pieces(batches):
             source = self.branches[0].source
             check_timestamps(table, source.stream, source.timestamp)
@@ -63,12 +67,17 @@ class Pack:
             seen = np.zeros(table.num_rows, bool)
             for branch in self.branches:
                 again = seen.copy() if branch is not self.branches[0] else None
-                parcels = Packing(self, branch, table, seen, again).parcels()
+                packing = Packing(self, branch, table, seen, again)
+                count, until = shed.get(branch.number, (0, low))
+                shed[branch.number] = count + packing.shed, max(until, packing.shed_until)
+                parcels = packing.parcels()
                 while some := list(islice(parcels, TOGETHER)):
                     yield parcels_batch(some)
         settle()
         if high >= low:
-            yield parcels_batch([(key, self.branches[0].number, MARK, low, high, None) for key in self.keys])
+            told = [(key, self.branches[0].number, MARK, low, high, None) for key in self.keys]
+            told += [(self.keys[0], k, SHED, count, until, None) for k, (count, until) in shed.items() if count]
+            yield parcels_batch(told)
 
     def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Input in pieces that are worth packing, in the canonical types."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from watersmeet.data import timestamps
 from watersmeet.engine.rows.intake import Intake
+from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.values import encode, mix_into
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.types import Type
@@ -40,6 +42,12 @@ class Packing:
         if branch.rest:
             some = np.flatnonzero(alive)
             alive[some] = intake.selected(table.take(pa.array(some)))
+        self.shed, self.shed_until = 0, -(1 << 62)
+        if branch.keep < 1:
+            dropped = alive & ~Shed(branch.keep, 0, branch.number, branch.needed).kept(table)
+            ts = timestamps(table, branch.source.timestamp)
+            self.shed, self.shed_until = int(dropped.sum()), int(ts[dropped].max(initial=self.shed_until))
+            alive &= ~dropped
         selected = alive.copy()
         columns = intake.encoded(table, alive)
         if not branch.counted and not alive.all():

@@ -11,8 +11,9 @@ import pyarrow as pa
 from watersmeet.data import arrow_type
 from watersmeet.engine.control import Controller, unchanging
 from watersmeet.errors import QueryError
-from watersmeet.model.bind import BoundQuery, BoundSource
-from watersmeet.model.expr import Column, Expr, type_of, walk
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.expr import Column, type_of
+from watersmeet.model.needs import counted, needed_columns
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
@@ -54,7 +55,19 @@ class CellSpec:
         pins = fingerprint(bound, route, content, late, order)
         times = {s.alias: s.timestamp for s in bound.sources if not s.static}
         sent = cell_bound(bound, late, order)
-        return cls(sent, plan, route, encoded, times, pins, late, order, refresh_tables, waiting_bytes, controller)
+        return cls(
+            sent,
+            replace(plan, keep=()),
+            route,
+            encoded,
+            times,
+            pins,
+            late,
+            order,
+            refresh_tables,
+            waiting_bytes,
+            controller,
+        )
 
     @property
     def output(self) -> pa.Schema:
@@ -66,23 +79,9 @@ class CellSpec:
         return pa.schema([*fields, pa.field(METRICS, pa.string())])
 
 
-def counted(source: BoundSource) -> bool:
-    """Whether rows that can't join must be sent all the same."""
-    return source.window is not None and source.window.kind == "ROWS"
-
-
 def sent_columns(bound: BoundQuery, alias: str, late: bool) -> tuple[str, ...]:
-    """The columns of a stream that cells need, in declared order: all of them where rows are counted (the tie key)."""
-    source = bound.source(alias)
-    if source.static or counted(source) or late:
-        return source.schema.names
-    used = {source.timestamp}
-    exprs: list[Expr] = [e for _, e in bound.outputs] + list(bound.residuals)
-    for join in (*bound.equalities, *bound.comparisons):
-        exprs += [join.left.expr, join.right.expr]
-    for expr in exprs:
-        used |= {n.name for n in walk(expr) if isinstance(n, Column) and n.stream == alias}
-    return tuple(n for n in source.schema.names if n in used)
+    """The columns of a stream that go to cells; all of them where late rows are given out."""
+    return bound.source(alias).schema.names if late else needed_columns(bound, alias)
 
 
 def cell_bound(bound: BoundQuery, late: bool, order: str) -> BoundQuery:

@@ -31,7 +31,7 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
         raise PlanError(
             f"the plan joins {', '.join(sorted(plan.streams))}, but the query {', '.join(sorted(bound.aliases))}"
         )
-    asked = {"keep": plan.keep, "allow": plan.allow, "caches": plan.caches, "retain": plan.retention}
+    asked = {"allow": plan.allow, "caches": plan.caches, "retain": plan.retention}
     given_up = [name for name, value in asked.items() if value]
     if given_up:
         raise PlanError(f"the engine runs plans exactly; it can't do '{given_up[0]}' yet\n  leave it out of the plan")

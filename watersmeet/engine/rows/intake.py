@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from watersmeet.data import flat, timestamps
 from watersmeet.engine.program.layout import DEAD
+from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.values import encode, mix_into, sortable
 from watersmeet.engine.rows.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
+from watersmeet.model.needs import counted
 
 _NUMBER = "_wm_row"  # a name that no column has
 BEFORE = DEAD + 1  # when the rows of a static table came: before any row of a stream
@@ -22,13 +24,18 @@ BEFORE = DEAD + 1  # when the rows of a static table came: before any row of a s
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one window, in its order. `alive` marks those that can join (None: all can); the others only fill ROWS windows."""
+    """Rows of one window, in its order. `alive` marks those that can join (None: all can); the others only fill ROWS windows.
+
+    shed: how many that passed the selections were given up, the last of them at `shed_until`.
+    """
 
     ts: Any
     columns: tuple[Any, ...]
     alive: Any | None
     partition: tuple[Any, Any] | None
     payload: pa.Table
+    shed: int = 0
+    shed_until: int = DEAD
 
     @property
     def count(self) -> int:
@@ -45,15 +52,17 @@ class Intake:
 
     implied: equalities among this stream's own attributes that follow from those between streams.
     sides: this stream's sides of join predicates that are not among `columns`; looked at only because they may fail.
+    shed: which of the rows that pass the selections are given up; may be changed while it runs.
     """
 
     def __init__(
         self, source: BoundSource, selections: tuple[Expr, ...], columns: tuple[Expr, ...], kept: list[str],
-        implied: tuple[Expr, ...] = (), sides: tuple[Expr, ...] = (),
+        implied: tuple[Expr, ...] = (), sides: tuple[Expr, ...] = (), shed: Shed | None = None,
     ) -> None:  # fmt: skip
         self.source, self.selections, self.columns, self.kept = source, selections, columns, kept
         self.implied, self.sides = implied, tuple(filter(can_fail, sides))
-        self.counted = source.window is not None and source.window.kind == "ROWS"
+        self.shed = shed
+        self.counted = counted(source)
 
     def in_order(self, table: pa.Table) -> pa.Table:
         """Sorted by timestamp, and where rows are counted by the tie key too: elsewhere ties can't change the answer."""
@@ -74,7 +83,11 @@ class Intake:
         n = table.num_rows
         ts = np.full(n, BEFORE) if self.source.static else timestamps(table, self.source.timestamp)
         partition = self.partition(table)
-        passed = self.selected(table)
+        passed, given_up, until = self.selected(table), 0, DEAD
+        if self.shed is not None:
+            dropped = passed & ~self.shed.kept(table)
+            passed &= ~dropped
+            given_up, until = int(dropped.sum()), int(ts[dropped].max(initial=DEAD))
         alive = passed.copy()
         columns = self.encoded(table, alive)
         for side in self.sides:
@@ -85,8 +98,9 @@ class Intake:
         if alive.all():
             return Rows(ts, columns, None, partition, payload)
         if self.counted:
-            return Rows(ts, columns, alive.view(np.uint8), partition, payload)
-        return Rows(ts[alive], tuple(c[alive] for c in columns), None, None, payload.filter(pa.array(alive)))
+            return Rows(ts, columns, alive.view(np.uint8), partition, payload, given_up, until)
+        kept = pa.array(alive)
+        return Rows(ts[alive], tuple(c[alive] for c in columns), None, None, payload.filter(kept), given_up, until)
 
     def selected(self, table: pa.Table) -> Any:
         """Selections in written order, each on the rows that passed those before it where it could fail on others."""
