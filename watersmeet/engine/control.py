@@ -47,7 +47,7 @@ class Observed:
 
     operators, stores: counts of that span; what a store holds is as of now.
     rows_in: by alias, rows that came to their windows: after selections, except where rows are counted. Static tables have none.
-    rates: by alias, rows_in per second of event time; empty if event time has not moved.
+    rates: by alias, rows_in per second of event time, with those that were shed; empty if event time has not moved.
     state_tuples, state_bytes: in all windows and inner states now. cpu_seconds: of the engine's thread.
     event_time_us: timestamp of the last row; None before the first. arrivals: rows_in of all streams since the query began.
     results: given out in this span. sample: takes key columns out of the windows as they are; only during the step.

@@ -261,7 +261,7 @@ class Engine:
         for payload, some in zip(self.payloads, rows, strict=True):
             if some is not None:
                 payload.append(some.payload)
-        self.meter.begin(given)
+        self.meter.begin(given, np.array([some.thinned if some else 1.0 for some in rows]))
         while True:
             arena = self.arena
             self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew

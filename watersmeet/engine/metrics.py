@@ -110,18 +110,21 @@ class Meter:
     time_then: int = L.DEAD
     results_then: int = 0
     cpu_then: float = 0.0
+    offered: Any = 0.0  # rows of each stream that were there for the join, those that were shed included
+    offered_then: Any = 0.0
+    thinned: Any = 1.0  # in the piece under way: rows offered for each that came in
     under_way: Any = None  # the tables of the piece that the kernel is at (tables.Given)
     began: float = 0.0
 
     @classmethod
     def of(cls, arena: Arena) -> Meter:
-        made = cls(np.zeros(arena.leaves, np.int64))
+        made = cls(np.zeros(arena.leaves, np.int64), offered=np.zeros(arena.leaves))
         made.mark(arena, Totals())
         return made
 
-    def begin(self, given: Any) -> None:
+    def begin(self, given: Any, thinned: Any) -> None:
         """A piece of input goes to the kernel."""
-        self.under_way = given
+        self.under_way, self.thinned = given, thinned
         if self.time_then == L.DEAD:
             firsts = [int(given.values[s[L.TS_IN]]) for s in given.streams if s[L.ROWS_IN]]
             self.time_then = min(firsts, default=L.DEAD)
@@ -141,6 +144,11 @@ class Meter:
         return self.arrived if self.under_way is None else self.arrived + self.under_way.streams[:, L.AT]
 
     @property
+    def wanted(self) -> Any:
+        """Of each stream all rows that would have come to their windows, had none been shed."""
+        return self.offered if self.under_way is None else self.offered + self.under_way.streams[:, L.AT] * self.thinned
+
+    @property
     def arrivals(self) -> int:
         return int(self.rows.sum())
 
@@ -151,20 +159,21 @@ class Meter:
     def end(self) -> None:
         """The kernel is through with the piece."""
         self.advance()
-        self.arrived, self.under_way = self.rows, None
+        self.arrived, self.offered, self.under_way = self.rows, self.wanted, None
 
     def seen(self, arena: Arena, totals: Totals, rated: Mapping[str, int]) -> Observed:
         """What has happened since the last step. rated: the streams by alias, without static tables."""
         self.advance()
         came = self.rows - self.arrived_then
         rows_in = {alias: int(came[k]) for alias, k in rated.items()}
+        offered = self.wanted - self.offered_then
         seconds = (self.event_time - self.time_then) / US if self.time_then != L.DEAD else 0.0
         return Observed(
             plan=arena.program.plan,
             operators=operators(arena, arena.counters - self.counters),
             stores=stores(arena, moved(arena) - self.moved),
             rows_in=rows_in,
-            rates={alias: n / seconds for alias, n in rows_in.items()} if seconds > 0 else {},
+            rates={alias: float(offered[k]) / seconds for alias, k in rated.items()} if seconds > 0 else {},
             state_tuples=arena.tuples,
             state_bytes=arena.bytes,
             cpu_seconds=self.cpu(totals) - self.cpu_then,
@@ -177,7 +186,7 @@ class Meter:
     def mark(self, arena: Arena, totals: Totals) -> None:
         """A step is done: what comes from now on is seen by the next."""
         self.counters, self.moved = arena.counters.copy(), moved(arena).copy()
-        self.arrived_then = self.rows.copy()
+        self.arrived_then, self.offered_then = self.rows.copy(), self.wanted + 0.0
         if self.event_time != L.DEAD:
             self.time_then = self.event_time
         self.results_then, self.cpu_then = totals.results, self.cpu(totals)

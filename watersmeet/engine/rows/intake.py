@@ -42,6 +42,11 @@ class Rows:
         return len(self.ts)
 
     @property
+    def thinned(self) -> float:
+        """For each row here, how many there would be had none been shed; those of a ROWS window are all here."""
+        return 1.0 if self.alive is not None or not self.count else (self.count + self.shed) / self.count
+
+    @property
     def joining(self) -> int:
         """How many can join."""
         return self.count if self.alive is None else int(self.alive.sum())
