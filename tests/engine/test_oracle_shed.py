@@ -103,7 +103,8 @@ def test_adapts_sheds_more_when_the_load_rises_and_nothing_once_it_has_fallen() 
     """Three phases: calm, five times the rate, calm. In between rows are shed; one window after the end all is exact again."""
     calm, load = 2_000.0, 10_000.0
     parts = [streams(60_000, calm, 1, 10_000), streams(100_000, load, 2, 10_000), streams(100_000, calm, 3, 10_000)]
-    begin, tables = 0, {}
+    begin = 0
+    tables: dict[str, list[pa.Table]] = {}
     for part in parts:
         for s, t in part.items():
             shifted = pa.array(np.asarray(t.column("ts").cast(pa.int64())) + begin, pa.timestamp("us", tz="UTC"))

@@ -27,7 +27,9 @@ class _Group(typer.core.TyperGroup):
             raise typer.Exit(130) from None
 
 
-def _tell(message: Warning | str, *where: object) -> None:
+def _tell(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None
+) -> None:  # fmt: skip
     """A warning in our words, without the place in the code that Python would show."""
     from watersmeet.cli.show import caution
 
