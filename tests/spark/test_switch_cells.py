@@ -19,6 +19,7 @@ import watersmeet as wm
 from tests.engine.running import RandomChanges
 from tests.spark.local_cells import DictStore, LocalCells
 from watersmeet.engine.control import Change, Observed
+from watersmeet.model.bind import BoundQuery
 from watersmeet.model.query import Query
 from watersmeet.spark.listener import NAME, events_of, metrics_by_cell, metrics_of
 from watersmeet.testing import random_case, same_rows
@@ -35,7 +36,7 @@ class AtRandom:
     query: Query
     seed: int
 
-    def __call__(self) -> RandomChanges:
+    def __call__(self, bound: BoundQuery) -> RandomChanges:
         return RandomChanges(Random(self.seed), self.query)
 
 
@@ -58,6 +59,10 @@ class Once:
 
     def recall(self, memory: bytes) -> None:
         self.steps, self.rows = json.loads(memory)
+
+
+def _once(bound: BoundQuery) -> Once:
+    return Once()
 
 
 def _batches(count: int = 7) -> list[dict[str, pa.Table]]:
@@ -104,7 +109,7 @@ def test_switch_cells_at_random_tuples(first: int, way: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("cells", [1, 2])
 def test_totals_plan_and_memory_go_on_in_another_worker(cells: int, tmp_path: Path) -> None:
     batches = _batches()
-    local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), cells, Random(1), 0.0, tmp_path, {"controller": Once})
+    local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), cells, Random(1), 0.0, tmp_path, {"controller": _once})
     made = local.run(batches)
     assert (wrong := same_rows(made, wm.oracle(TEXT, batches))) is None, wrong
     for told in _by_cell(local):
@@ -126,7 +131,7 @@ def test_totals_plan_and_memory_go_on_in_another_worker(cells: int, tmp_path: Pa
 def test_a_rebuilt_cell_begins_with_the_plan_that_was_in_use() -> None:
     batches = _batches()
     query, plan = wm.parse(TEXT), wm.Plan.parse("(R S T)")
-    local = LocalCells(query, plan, 1, Random(1), options={"controller": Once})
+    local = LocalCells(query, plan, 1, Random(1), options={"controller": _once})
     made = [local.run(batches[:4], end=False)]
     (stored,) = [json.loads(s.text or "") for s in local.stores]
     assert (stored["plan"], stored["given_plan"], stored["layout"]) == ("((R S) T)", "(R S T)", 3)
@@ -174,7 +179,7 @@ def test_a_manifest_without_plans_is_read() -> None:
 
 
 def test_events_and_totals_reach_the_driver_by_cell() -> None:
-    local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), 2, Random(1), options={"controller": Once})
+    local = LocalCells(wm.parse(TEXT), wm.Plan.parse("(R S T)"), 2, Random(1), options={"controller": _once})
     local.run(_batches())
     batch = local.metrics[4:6]  # the third batch, of both cells
     progress = SimpleNamespace(observedMetrics={NAME: SimpleNamespace(cells=[json.dumps(t) for t in batch])})
