@@ -46,7 +46,10 @@ def _decorated(rng: Random, plan: Plan) -> Plan:
             names = [str(node.inputs[j]) for j in order]
             if rng.random() < 0.3:
                 begin = rng.randrange(len(names))
-                caches.append(Cache(str(node.inputs[i]), tuple(names[begin : rng.randint(begin + 1, len(names))])))
+                segment = tuple(names[begin : rng.randint(begin + 1, len(names))])
+                others = [str(j) for j in node.inputs if str(j) not in segment]
+                witnesses = tuple(rng.sample(others, rng.randrange(len(others) + 1)))
+                caches.append(Cache(str(node.inputs[i]), segment, witnesses, rng.choice((None, 7, 64_000, 1 << 20))))
             if rng.random() < 0.3:
                 allow.append((str(node.inputs[i]), names[0], rng.random()))
     return replace(
@@ -110,6 +113,9 @@ def test_plan_shorthands() -> None:
         ("(A B C) caches {A: C B}", "no segment"),
         ("(A B C) caches {D: A}", "no pipeline D"),
         ("(A B C) caches {A: }", "no segment"),
+        ("(A B C) caches {A: B | B}", "B is no input beside B"),
+        ("(A B C) caches {A: B / 64 XB}", "such as 64 KB"),
+        ("(A B C) caches {A: B / 0 KB}", "no memory"),
         ("(A B) allow {A/C: 0.5}", "no such half-way join"),
         ("(A B) allow {A/B: 2}", "must be 0 to 1"),
         ("(A B) scan {C}", "'C', which is not in the plan"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from watersmeet.errors import PlanError
+from watersmeet.model.budget import bytes_text
 from watersmeet.model.types import quoted
 
 
@@ -86,14 +87,28 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache of the join of `segment` in the pipeline of tuples of `pipeline` (inputs of one node, by their text)."""
+    """A cache of the join of `segment` in the pipeline of tuples of `pipeline` (inputs of one node, by their text).
+
+    witnesses: of the join only what has partners in these other inputs need be there (a globally-consistent cache).
+    bytes: of memory; None: as much as the engine gives by default.
+    """
 
     pipeline: str
     segment: tuple[str, ...]
+    witnesses: tuple[str, ...] = ()
+    bytes: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.segment) < 1:
             raise PlanError(f"the cache in {self.pipeline}'s pipeline names no segment")
+        if self.bytes is not None and self.bytes < 1:
+            raise PlanError(f"the cache in {self.pipeline}'s pipeline has no memory")
+
+    def __str__(self) -> str:
+        text = f"{self.pipeline}: {' '.join(self.segment)}"
+        if self.witnesses:
+            text += f" | {' '.join(self.witnesses)}"
+        return text if self.bytes is None else f"{text} / {bytes_text(self.bytes)}"
 
 
 @dataclass(frozen=True)
@@ -145,6 +160,9 @@ class Plan:
                 raise PlanError(
                     f"{' '.join(cache.segment)} is no segment of {cache.pipeline}'s pipeline ({' '.join(order)})"
                 )
+            for witness in cache.witnesses:
+                if witness in cache.segment or witness not in (*order, cache.pipeline):
+                    raise PlanError(f"{witness} is no input beside {' '.join(cache.segment)} in {node}")
         for pipeline, target, fraction in self.allow:
             if pipeline not in inputs or target not in inputs:
                 raise PlanError(f"allow {pipeline}/{target}: no such half-way join")

@@ -3,7 +3,8 @@
 plan   := tree clause*
 tree   := '(' input input+ ')'              input := name | tree
 clause := 'orders' '{' input ':' input+ ; ... '}'      probe orders that differ from left to right
-        | 'caches' '{' input ':' input+ ; ... '}'      cached segments of an input's pipeline
+        | 'caches' '{' input ':' input+ ['|' input+] ['/' size] ; ... '}'   cached segments of an input's pipeline; those
+                                                       whose partners they must have, if not all; bytes, such as 64 KB
         | 'keep'   '{' name ':' fraction ; ... '}'     drop boxes
         | 'allow'  '{' input '/' input ':' fraction ; ... '}'   probe allowances of half-way joins
         | 'scan'   '{' input ; ... '}'                 inputs that may have no index
@@ -18,12 +19,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from watersmeet.errors import PlanError
+from watersmeet.errors import PlanError, QueryError
+from watersmeet.model.budget import parse_bytes
 from watersmeet.model.plan import Cache, Leaf, Node, Plan, Retention, Tree, default_orders, nodes
 from watersmeet.model.types import quoted
 
 _T = TypeVar("_T")
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[(){}:;/]|[^\s(){}:;/`]+)")
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[(){}:;/|]|[^\s(){}:;/|`]+)")
 
 
 def plan_text(plan: Plan) -> str:
@@ -40,7 +42,7 @@ def plan_text(plan: Plan) -> str:
             if order != default_orders(len(node.inputs))[i]:
                 orders.append(f"{node.inputs[i]}: {' '.join(str(node.inputs[j]) for j in order)}")
     clause("orders", orders)
-    clause("caches", (f"{c.pipeline}: {' '.join(c.segment)}" for c in plan.caches))
+    clause("caches", map(str, plan.caches))
     clause("keep", (f"{quoted(s)}: {x!r}" for s, x in plan.keep))
     clause("allow", (f"{a}/{b}: {x!r}" for a, b, x in plan.allow))
     clause("scan", plan.scan)
@@ -80,7 +82,7 @@ class _Parser:
 
     def name(self) -> str:
         token = self.take()
-        if token in "(){}:;/":
+        if token in "(){}:;/|":
             raise PlanError(f"plan: expected a name, found {token!r} in {self.text!r}")
         return token[1:-1].replace("``", "`") if token.startswith("`") else token
 
@@ -115,12 +117,24 @@ class _Parser:
                 self.take(";")
         self.take("}")
 
-    def inputs_after_colon(self) -> tuple[str, ...]:
-        self.take(":")
+    def inputs_after(self, mark: str) -> tuple[str, ...]:
+        self.take(mark)
         found = []
-        while self.peek() not in (";", "}", ""):
+        while self.peek() not in (";", "}", "|", "/", ""):
             found.append(str(self.tree()))
         return tuple(found)
+
+    def cache(self) -> Cache:
+        pipeline, segment = str(self.tree()), self.inputs_after(":")
+        witnesses = self.inputs_after("|") if self.peek() == "|" else ()
+        if self.peek() != "/":
+            return Cache(pipeline, segment, witnesses)
+        self.take("/")
+        size = f"{self.take()} {self.take()}"
+        try:
+            return Cache(pipeline, segment, witnesses, parse_bytes(size))
+        except QueryError:
+            raise PlanError(f"plan: expected an amount of memory such as 64 KB, found {size!r}") from None
 
     def plan(self) -> Plan:
         root = self.tree()
@@ -135,9 +149,9 @@ class _Parser:
             if word == "orders":
                 for _ in self.entries():
                     at = str(self.tree())
-                    orders[at] = self.inputs_after_colon()
+                    orders[at] = self.inputs_after(":")
             elif word == "caches":
-                made[word] = tuple(Cache(str(self.tree()), self.inputs_after_colon()) for _ in self.entries())
+                made[word] = tuple(self.cache() for _ in self.entries())
             elif word in ("keep", "cells"):
                 value: Callable[[], float] = self.number if word == "keep" else self.count
                 made[word] = tuple((self.name(), self.colon(value)) for _ in self.entries())
