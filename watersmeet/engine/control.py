@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Protocol
 
 from watersmeet.engine.sample import Sampler
@@ -42,10 +42,42 @@ class StoreCount:
 
 
 @dataclass(frozen=True)
+class CacheCount:
+    """One cache of the plan in use.
+    pipelines: of the streams whose tuples look it up, with (hits, misses) of each.
+    bytes: that it may have; used_bytes: of these, in entries that are there and in their values.
+    entries: keys that it has now; created: entries made; updates: combinations added to entries.
+    replaced: entries that another key took the place of; crowded: entries given up for lack of room.
+    dropped: entries given up because a new tuple met nobody in the pipeline that looks up (globally-consistent caches).
+    uncached: values that were not kept, too long or without room.
+    """
+
+    name: str
+    pipelines: dict[str, tuple[int, int]]
+    bytes: int
+    used_bytes: int
+    entries: int
+    created: int
+    updates: int
+    replaced: int
+    crowded: int
+    dropped: int
+    uncached: int
+
+    @property
+    def hits(self) -> int:
+        return sum(hits for hits, _ in self.pipelines.values())
+
+    @property
+    def misses(self) -> int:
+        return sum(misses for _, misses in self.pipelines.values())
+
+
+@dataclass(frozen=True)
 class Observed:
     """What has happened since the last step of the controller, or since the plan came into use if that is later.
 
-    operators, stores: counts of that span; what a store holds is as of now.
+    operators, stores, caches: counts of that span; what a store or cache holds is as of now.
     rows_in: by alias, rows that came to their windows: after selections, except where rows are counted. Static tables have none.
     rates: by alias, rows_in per second of event time, with those that were shed; empty if event time has not moved.
     state_tuples, state_bytes: in all windows and inner states now. cpu_seconds: of the engine's thread.
@@ -64,6 +96,7 @@ class Observed:
     event_time_us: int | None
     arrivals: int
     results: int
+    caches: tuple[CacheCount, ...] = ()
     sample: Sampler = field(default=dict, repr=False, compare=False)
 
 
@@ -95,8 +128,24 @@ class Change:
         """The names of what is changed."""
         return tuple(name for name in _PARTS if getattr(self, name) is not None)
 
+    def wanted(self, plan: Plan) -> Plan:
+        """The plan in use with this change made, as far as plans say it; the same object if it is not touched."""
+        plan = plan if self.plan is None else self.plan
+        plan = plan if self.keep is None else replace(plan, keep=self.keep)
+        if self.caches is None:
+            return plan
+        return replace(plan, caches=tuple(replace(cache, bytes=size) for cache, size in self.caches))
+
     def __str__(self) -> str:
-        return f"{', '.join(f'{name} {getattr(self, name)}' for name in self.parts)}: {self.reason}"
+        parts = {name: getattr(self, name) for name in self.parts}
+        if self.caches is not None:
+            parts["caches"] = ", ".join(str(replace(cache, bytes=size)) for cache, size in self.caches) or "none"
+        return f"{', '.join(f'{name} {part}' for name, part in parts.items())}: {self.reason}"
+
+
+def caches_text(plan: Plan) -> str:
+    """The caches of a plan, as the event log says them."""
+    return "; ".join(map(str, plan.caches)) or "none"
 
 
 _PARTS: Final = ("plan", "caches", "allowances", "keep", "retention")

@@ -11,7 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine.control import ENDLESS, Change, Controller, EventLog, OpCount, Static, StoreCount
+from watersmeet.engine.cache_audit import audit
+from watersmeet.engine.cache_counts import cache_counts
+from watersmeet.engine.control import (
+    ENDLESS,
+    CacheCount,
+    Change,
+    Controller,
+    EventLog,
+    OpCount,
+    Static,
+    StoreCount,
+    caches_text,
+)  # fmt: skip
 from watersmeet.engine.inspect import View, view
 from watersmeet.engine.kernel.fill import fill
 from watersmeet.engine.kernel.run import run
@@ -81,8 +93,8 @@ class Engine:
         notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
         notes[:, -1] = L.FAR
         entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
-        lists = np.zeros((leaves**2 * L.LIST_ROWS + 2, entries), np.int64)
-        self.group = Group(notes, lists, np.zeros((L.WALK_ROWS, entries), np.int64))
+        self.lists: Any = np.zeros((leaves**2 * L.LIST_ROWS + L.LIST_BEHIND, entries), np.int64)
+        self.group = Group(notes, self.lists, np.zeros((L.WALK_ROWS, entries), np.int64))
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
         self.control[L.QUOTA] = self.controller.every
         self._scratch()
@@ -149,7 +161,11 @@ class Engine:
     def _scratch(self) -> None:
         """What the kernel needs besides the arena, for the pipelines of the plan in use."""
         ops, leaves = len(self.arena.pipelines.ops), len(self.bound.sources)
-        self.frame = Frame(np.zeros((ops, L.MAX_KEYS), np.int64), np.zeros(ops, np.int64), np.zeros(leaves, np.int64))
+        self.frame = Frame(
+            np.zeros((ops, L.MAX_KEYS), np.int64), np.zeros(ops, np.int64), np.zeros(leaves, np.int64),
+            np.zeros((self.arena.pipelines.lookups, L.CACHE_LONGEST), np.int64),
+        )  # fmt: skip
+        self.lists[[L.LIST_HITS, L.LIST_CACHED]] = 0
         self.walkers = np.zeros((leaves, L.WALKER_WIDTH), np.int64)
         carried = self.control[_CARRIED]
         self.control[:] = 0
@@ -186,7 +202,8 @@ class Engine:
         self.control[L.QUOTA] = ENDLESS
         for _ in self._pieces(tables, L.DEAD, None):
             raise AssertionError("rows that are put into their windows give no results")
-        self._fill(range(self.arena.leaves, len(self.arena.S)))
+        self.arena.clear_caches()
+        self._fill(self.arena.inner)
         self.control[L.QUOTA], self.meter = quota, meter
         self.totals.tuples_in, self.totals.rejected = totals.tuples_in, totals.rejected
         self.meter.mark(self.arena, self.totals)
@@ -340,14 +357,15 @@ class Engine:
         for name in change.parts:
             if name not in _CAN:
                 raise PlanError(f"the engine can't change '{name}' yet: {change}\n  leave it out of the change")
-        plan = change.plan or self.plan
-        if change.keep is not None:
-            plan = replace(plan, keep=change.keep)
-        program, was = compile_plan(self.bound, plan), self.plan
-        self._switch(program)
-        self._set_shed()
-        when = self.meter.arrivals, self.meter.event_time_us
-        self.events.add("plan", str(was.bare), str(plan.bare), change.reason, *when)
+        was, wanted = self.plan, change.wanted(self.plan)
+        if wanted is not was:
+            self._switch(compile_plan(self.bound, wanted))
+            self._set_shed()
+            when = self.meter.arrivals, self.meter.event_time_us
+            if change.plan is not None or change.keep is not None:
+                self.events.add("plan", str(was.bare), str(wanted.bare), change.reason, *when)
+            if change.caches is not None:
+                self.events.add("caches", caches_text(was), caches_text(wanted), change.reason, *when)
 
     def _switch(self, program: Program) -> None:
         """Pipelines at once, windows as they are, inner states kept or built."""
@@ -398,12 +416,21 @@ class Engine:
             made[name] += count
         made["state_tuples"] = self.arena.tuples
         made["state_bytes"] = self.arena.bytes
+        made["cache_bytes"] = 8 * int(self.arena.S[self.arena.caches.start :, L.WORDS].sum())
         made["payload_bytes"] = sum(p.bytes for p in self.payloads)
         return made
 
     def operators(self) -> tuple[OpCount, ...]:
         """The steps of all pipelines of the plan in use, with their counts since it came into use."""
         return operators(self.arena, self.arena.counters)
+
+    def caches(self) -> tuple[CacheCount, ...]:
+        """The caches of the plan in use, with what they have done since it came into use."""
+        return cache_counts(self.arena, self.arena.counters, moved(self.arena))
+
+    def audit(self) -> int:
+        """Check by brute force that all entries of all caches are right, for tests. Returns how many there are."""
+        return audit(self.arena)
 
     def stores(self) -> tuple[StoreCount, ...]:
         """The windows, then the inner states: what they hold, and what has come and gone since the plan came into use."""
@@ -421,5 +448,5 @@ class Engine:
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)
 
 
-_CAN = ("keep", "plan")  # what `apply` can change
+_CAN = ("caches", "keep", "plan")  # what `apply` can change
 _CARRIED = [L.QUOTA, L.OUT_ROWS, L.GROUPS, L.SET_OUT]  # control words that outlive a plan

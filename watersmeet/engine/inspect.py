@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from watersmeet.engine.cache_audit import entries as cached_entries
 from watersmeet.engine.control import OpCount
 from watersmeet.engine.metrics import operators
 from watersmeet.engine.program import layout as L
@@ -50,12 +51,14 @@ class View:
     may_group: whether the plan lets rows go through their pipelines in groups. group_size: rows of the next group; 0: none; negative:
     so many rows go one by one first. groups: how many have been formed. under_way: where the kernel is with a group: "probes", "writes",
     "singles" (its rows go on one by one), "" (no group). look_aheads: how often walkers have set out before their rows.
+    cached: if asked for, what each cache has: by key the row numbers of the members of each combination that is live.
     pending: candidates that wait in the output buffer. built: inner states that the last change of plan had to build.
     """
 
     plan: Plan
     stores: tuple[StoreView, ...]
     operators: tuple[OpCount, ...]
+    cached: Mapping[str, Mapping[Entry, tuple[Entry, ...]]]
     may_group: bool
     group_size: int
     groups: int
@@ -80,12 +83,13 @@ class View:
 
 def view(arena: Arena, control: Any, payload_rows: list[int], totals: Mapping[str, Any], entries: bool) -> View:
     """What an engine's parts say. payload_rows: of each window."""
-    rows = payload_rows + [0] * (len(arena.S) - arena.leaves)
+    rows = payload_rows + [0] * len(arena.inner)
     made = tuple(_store(arena, s, n, entries) for s, n in enumerate(rows))
     return View(
         plan=arena.program.plan,
         stores=made,
         operators=operators(arena, arena.counters),
+        cached={arena.program.stores[s].name: _cached(arena, s) for s in arena.caches} if entries else {},
         may_group=arena.pipelines.groups,
         group_size=int(control[L.GROUP_SIZE]),
         groups=int(control[L.GROUPS]),
@@ -143,6 +147,16 @@ def _entries(arena: Arena, s: int) -> tuple[Entry, ...]:
         alive &= _there(arena, leaf, members[:, j])
     numbers = [_numbers(arena, leaf, members[alive, j]) for j, leaf in enumerate(leaves)]
     return tuple(tuple(map(int, entry)) for entry in zip(*numbers, strict=True))
+
+
+def _cached(arena: Arena, s: int) -> dict[Entry, tuple[Entry, ...]]:
+    """The entries of a cache, by their keys."""
+    leaves, made = arena.program.stores[s].leaves, dict[Entry, tuple[Entry, ...]]()
+    for key, references in cached_entries(arena, s):
+        ids = np.array(references, np.int64).reshape(-1, len(leaves))
+        numbers = [_numbers(arena, leaf, ids[:, j]) for j, leaf in enumerate(leaves)]
+        made[key] = tuple(tuple(map(int, entry)) for entry in zip(*numbers, strict=True))
+    return made
 
 
 def _there(arena: Arena, leaf: int, ids: Any) -> Any:

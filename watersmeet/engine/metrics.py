@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from watersmeet.engine.cache_counts import CACHE_COUNTERS, cache_counts, cache_totals
 from watersmeet.engine.control import Observed, OpCount, StoreCount
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.sample import sample
@@ -16,13 +17,15 @@ from watersmeet.engine.store.arena import Arena
 from watersmeet.model.program import Probe
 
 US = 1e6  # microseconds in a second
+_MOVED = [L.INSERTS, L.EXPIRIES, *CACHE_COUNTERS]  # what stores count
 
 
 @dataclass
 class Totals:
     """What has happened since the query began, over all plans it has had.
 
-    cache_hits, cache_misses: probes that a cache answered, or could not. evicted: tuples that bounded state let go. shed: rows dropped
+    cache_hits, cache_misses: lookups that a cache answered, or could not. cache_updates: combinations that joined entries of caches.
+    cache_evictions: entries that went although nobody asked for it. evicted: tuples that bounded state let go. shed: rows dropped
     before the join. unprobed: probes that allowances left out. exact_since_us: event time from which on nothing is missing; lowest: always,
     highest: not foreseeable (a row of a ROWS window is missing until others have pushed it out).
     Each is counted where it happens; exact plans without caches do none.
@@ -38,6 +41,8 @@ class Totals:
     expiries: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
+    cache_updates: int = 0
+    cache_evictions: int = 0
     evicted: int = 0
     shed: int = 0
     unprobed: int = 0
@@ -57,6 +62,7 @@ def counted(arena: Arena) -> dict[str, int]:
         "matches": int(arena.counters[probes, L.MATCHES].sum()),
         "inserts": int(arena.S[:, L.INSERTS].sum()),
         "expiries": int(arena.S[:, L.EXPIRIES].sum()),
+        **cache_totals(arena),
     }
 
 
@@ -65,7 +71,7 @@ def bank(totals: Totals, arena: Arena) -> None:
     for name, count in counted(arena).items():
         setattr(totals, name, getattr(totals, name) + count)
     arena.counters[:] = 0
-    arena.S[:, [L.INSERTS, L.EXPIRIES]] = 0
+    arena.S[:, _MOVED] = 0
 
 
 def operators(arena: Arena, counters: Any) -> tuple[OpCount, ...]:
@@ -86,13 +92,13 @@ def stores(arena: Arena, moved: Any) -> tuple[StoreCount, ...]:
     """The windows, then the inner states, with what they hold; `moved`: inserts and expiries of each."""
     return tuple(
         StoreCount(spec.name, arena.live(s), 8 * int(arena.S[s, L.WORDS]), int(moved[s, 0]), int(moved[s, 1]))
-        for s, spec in enumerate(arena.program.stores)
+        for s, spec in enumerate(arena.program.stores[: arena.caches.start])
     )
 
 
 def moved(arena: Arena) -> Any:
-    """For each store inserts and expiries since its plan has been in use."""
-    return arena.S[:, [L.INSERTS, L.EXPIRIES]]
+    """For each store inserts and expiries since its plan has been in use; then what caches count."""
+    return arena.S[:, _MOVED]
 
 
 @dataclass
@@ -180,6 +186,7 @@ class Meter:
             event_time_us=self.event_time_us,
             arrivals=self.arrivals,
             results=totals.results - self.results_then,
+            caches=cache_counts(arena, arena.counters - self.counters, moved(arena) - self.moved),
             sample=lambda: sample(arena),
         )
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from watersmeet.engine.metrics import Meter, Totals
 from watersmeet.model.plan import Plan
 
-LAYOUT: Final = 1  # rises with any change of what a snapshot, or an arena, means
+LAYOUT: Final = 2  # rises with any change of what a snapshot, or an arena, means
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from watersmeet.engine.kernel.group import note_peak, pass_by
 from watersmeet.engine.kernel.leave import take_out
+from watersmeet.engine.kernel.lookup import MISSED, ask, collect, forget, keep_found, next_cached, tell
 from watersmeet.engine.kernel.probe import begin_probe, bind_met, next_match
 from watersmeet.engine.native.mark import Table, Words, inlined
 from watersmeet.engine.program import layout as L
@@ -116,9 +117,42 @@ def run_pipeline(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Tab
             pc += 1
             fresh = 1
             continue
+        elif code == L.LOOKUP:
+            if fresh:
+                ask(mem, steps, frame, pc)
+            missed = frame.cursor[steps.ops[pc, L.PAIR]] == MISSED
+            if missed and not fresh:
+                if g < 0:  # else rows behind it have told already what it does not meet
+                    keep_found(mem, steps, frame, pc)
+            elif missed or next_cached(mem, steps, frame, group.notes, pc, g):
+                pc = (pc if missed else steps.ops[pc, L.PAIR]) + 1
+                fresh = 1
+                continue
+        elif code == L.CREATE:
+            if collect(mem, steps, frame, pc):
+                steps.counters[pc, L.MATCHES] += 1
+                pc += 1
+                fresh = 1
+                continue
+        elif code == L.UPDATE:
+            if g < 0 or pc >= mem.stores[control[L.STREAM], L.REACHED]:  # else its group has told
+                tell(mem, steps, frame, pc)
+            pc += 1
+            fresh = 1
+            continue
+        elif code == L.DROP:
+            if fresh:
+                frame.cursor[pc] = steps.counters[steps.ops[pc, L.PAIR], L.MATCHES]
+                pc += 1
+                continue
+            if frame.cursor[pc] == steps.counters[steps.ops[pc, L.PAIR], L.MATCHES]:
+                forget(mem, steps, frame, pc)
         pc -= 1
-        while pc >= start and steps.ops[pc, L.CODE] != L.PROBE:
-            pc -= 1
+        while pc >= start:
+            code = steps.ops[pc, L.CODE]
+            if code == L.PROBE or code >= L.LOOKUP:
+                break
+            pc = steps.ops[pc, L.PAIR] if code == L.CREATE and frame.cursor[pc] != MISSED else pc - 1
         fresh = 0
     control[L.PC] = pc
     control[L.FRESH] = fresh

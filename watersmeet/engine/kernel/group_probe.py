@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watersmeet.engine.kernel.group import link_all, note_peak, rest_if_small, settle
+from watersmeet.engine.kernel.group import link_all
 from watersmeet.engine.native.mark import Table, Words, inlined, prefetch
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Group, Memory, Steps
@@ -41,10 +41,23 @@ def next_block(g: int, taken: int) -> int:
 
 
 @inlined
-def probe_all(mem: Memory, steps: Steps, group: Group, s: int, pc: int, level: int, n: int, taken: int) -> int:
-    """Probe with all entries of the level before. Returns the number of matches, or TOO_MUCH if the list can't hold them.
+def probe_all(
+    mem: Memory,
+    steps: Steps,
+    group: Group,
+    s: int,
+    pc: int,
+    level: int,
+    n: int,
+    taken: int,
+    first: int,
+    found: int,
+    wide: bool,
+) -> int:
+    """Probe with all entries of the level before, from `first` on. Returns the number of matches, or TOO_MUCH if the list can't hold them.
 
     For a state these are the entries with the same key, be their members there or not.
+    found: so many are in the list already; wide: find all that any row of the group may meet, be it there for the row that asks or not.
     """
     count = group.lists[L.LIST_COUNTS, s * n + level - 1]
     x, target, leaf = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET], steps.ops[pc, L.OP_KEY0]
@@ -71,7 +84,7 @@ def probe_all(mem: Memory, steps: Steps, group: Group, s: int, pc: int, level: i
         for q in range(group.lists[L.LIST_COUNTS, s * n + binder]):
             group.lists[made + L.LIST_ID, q] = mem.halves[entries + group.lists[keyed, q] * entry]
         keyed = made + L.LIST_ID
-    for p in range(count):
+    for p in range(first, count):
         q = p
         for j in range(level - 1, binder, -1):
             q = group.lists[(s * n + j) * L.LIST_ROWS + L.LIST_PARENT, q]
@@ -81,21 +94,20 @@ def probe_all(mem: Memory, steps: Steps, group: Group, s: int, pc: int, level: i
         group.walk[L.WALK_KEY, p] = key
         group.walk[L.WALK_PLACE, p] = place
     active = 0
-    for p in range(count):
+    for p in range(first, count):
         g = group.lists[came + L.LIST_G, p]
-        low = group.notes[g, low_note]
+        low = mem.stores[target, L.FLOOR] if wide else group.notes[g, low_note]
         tid = mem.halves[group.walk[L.WALK_PLACE, p]]
         live = tid >= low
         r = at + ((tid if live else low) & mask) * stride
         prefetch(mem.halves, 2 * r)
         prefetch(mem.halves, 2 * r + link)
         group.walk[L.WALK_LOW, p] = low
-        group.walk[L.WALK_HIGH, p] = group.notes[g, low_note + 1]
-        group.walk[L.WALK_SAFE, p] = group.notes[next_block(g, taken), low_note] if ranged else low
+        group.walk[L.WALK_HIGH, p] = L.FAR if wide else group.notes[g, low_note + 1]
+        group.walk[L.WALK_SAFE, p] = group.notes[next_block(g, taken), low_note] if ranged and not wide else low
         group.walk[L.WALK_WHO, active] = p
         group.walk[L.WALK_AT, active] = tid
         active += live
-    found = 0
     while active > 0:
         if found + active >= group.lists.shape[1]:
             return TOO_MUCH
@@ -208,6 +220,23 @@ def has_room(mem: Memory, steps: Steps, group: Group, n: int) -> bool:
 
 
 @inlined
+def results_of(mem: Memory, steps: Steps, group: Group, control: Words, n: int, limit: int) -> int:
+    """All pipelines are through: where each row's results go, how many rows the next group may have. Returns their number, or TOO_MUCH."""
+    taken = control[L.GROUP_ROWS]
+    total = 0
+    for g in range(taken):
+        count = group.notes[g, L.NOTE_ROW]
+        group.notes[g, L.NOTE_ROW] = total
+        total += count
+    if total > limit:
+        control[L.GROUP_SIZE] //= 4
+        return TOO_MUCH
+    if 4 * total < limit and has_room(mem, steps, group, n):
+        control[L.GROUP_SIZE] = min(2 * control[L.GROUP_SIZE], group.notes.shape[0] - 1)
+    return total
+
+
+@inlined
 def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: int, limit: int) -> int:
     """Run the pipelines of the rows taken, from where they are. Returns the number of results, TOO_MUCH or LACKS.
 
@@ -232,7 +261,7 @@ def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: in
                 group.lists[L.LIST_STORES, s * n + level] = steps.ops[k, L.TARGET]
                 found = 0
                 if group.lists[L.LIST_COUNTS, s * n + level - 1] > 0:
-                    found = probe_all(mem, steps, group, s, k, level, n, taken)
+                    found = probe_all(mem, steps, group, s, k, level, n, taken, 0, 0, False)
                     if found < 0:
                         control[L.GROUP_SIZE] //= 4
                         return TOO_MUCH
@@ -253,17 +282,7 @@ def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: in
             else:
                 for p in range(count):
                     group.notes[group.lists[(s * n + level) * L.LIST_ROWS + L.LIST_G, p], L.NOTE_ROW] += 1
-    total = 0
-    for g in range(taken):
-        count = group.notes[g, L.NOTE_ROW]
-        group.notes[g, L.NOTE_ROW] = total
-        total += count
-    if total > limit:
-        control[L.GROUP_SIZE] //= 4
-        return TOO_MUCH
-    if 4 * total < limit and has_room(mem, steps, group, n):
-        control[L.GROUP_SIZE] = min(2 * control[L.GROUP_SIZE], group.notes.shape[0] - 1)
-    return total
+    return results_of(mem, steps, group, control, n, limit)
 
 
 @inlined
@@ -276,9 +295,13 @@ def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Wo
             continue
         while steps.ops[pc, L.CODE] != L.EMIT:
             if steps.ops[pc, L.CODE] == L.PROBE:
-                steps.counters[pc, L.TUPLES_IN] += group.lists[L.LIST_COUNTS, s * n + level]
+                at = s * n + level
+                steps.counters[pc, L.TUPLES_IN] += group.lists[L.LIST_COUNTS, at] - group.lists[L.LIST_HITS, at]
                 level += 1
-                steps.counters[pc, L.MATCHES] += group.lists[L.LIST_COUNTS, s * n + level]
+                steps.counters[pc, L.MATCHES] += group.lists[L.LIST_COUNTS, at + 1] - group.lists[L.LIST_CACHED, at + 1]
+            elif steps.ops[pc, L.CODE] == L.LOOKUP:
+                steps.counters[pc, L.TUPLES_IN] += group.lists[L.LIST_COUNTS, s * n + level]
+                steps.counters[pc, L.MATCHES] += group.lists[L.LIST_HITS, s * n + level]
             pc += 1
         count, listed = group.lists[L.LIST_COUNTS, s * n + level], (s * n + level) * L.LIST_ROWS
         for p in range(count):
@@ -311,21 +334,3 @@ def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Wo
     control[L.OUT_ROWS] = before + control[L.GROUP_RESULTS]
     control[L.PHASE] = L.PICK
     return L.GO_ON
-
-
-@inlined
-def probe_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Words) -> int:
-    """Go on with the group that is under way. Returns GO_ON, GROW if a state has no room, OUT_FULL if the output has none."""
-    n = out.shape[0] - 1
-    total = run_pipelines(mem, steps, group, control, n, out.shape[1])
-    if total == LACKS:
-        note_peak(mem, group, control, n)
-        return L.GROW
-    rest_if_small(control)
-    if total == TOO_MUCH:
-        control[L.PHASE] = L.GROUP_SINGLES
-        return L.GO_ON
-    settle(mem, group, control, n)
-    control[L.GROUP_RESULTS] = total
-    control[L.PHASE] = L.GROUP_WRITES
-    return L.OUT_FULL if total > out.shape[1] - control[L.OUT_ROWS] else L.GO_ON

@@ -11,7 +11,8 @@ from __future__ import annotations
 from watersmeet.engine.kernel.arrive import next_tuple
 from watersmeet.engine.kernel.depth_first import follow_tuple
 from watersmeet.engine.kernel.group import form_group, next_single
-from watersmeet.engine.kernel.group_probe import probe_group, write_group
+from watersmeet.engine.kernel.group_probe import write_group
+from watersmeet.engine.kernel.group_run import probe_group
 from watersmeet.engine.native.mark import Table, Words, compiled
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Frame, Given, Group, Memory, Steps

@@ -34,7 +34,8 @@ from watersmeet.errors import WatersmeetError
 # What is made at once, by a process each: names of functions in the engine.
 PARTS: Final[tuple[tuple[str, ...], ...]] = (
     ("kernel.run.run",),
-    ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.partition.rehash", "rows.payload._by_piece",
+    ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.partition.rehash", "store.cache.sweep_cache",
+     "store.cache.clear_cache", "store.cache.refill", "rows.payload._by_piece",
      "rows.payload._take_words", "rows.values._hash_strings", "rows.values.mix_into"),
 )  # fmt: skip
 # The files that compiled code is made from; a change in another file compiles nothing again.

@@ -1,6 +1,7 @@
 """Plan -> Program: each leaf's pipeline is its way from leaf to root, probing what its node's order says.
 
     ((R S) T):   dR: probe S; keep (R S); probe T; emit        dT: probe (R S); emit
+    (R S T), R S cached in dT:   dR: probe S; update; probe T; emit        dT: lookup; probe S; probe R; create; emit
 
 A probe uses a hash index on all attribute classes that link what is bound with its target, else an ordered index on one column
 with inequalities, else it scans. What the index does not decide is checked on each match.
@@ -10,15 +11,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from watersmeet.engine.program.layout import MAX_KEYS
+from watersmeet.engine.store.cache_shape import LEAST
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery, Comparison, Side
+from watersmeet.model.cache_places import Place, Step, places, way
 from watersmeet.model.expr import Compare, Expr, type_of
-from watersmeet.model.graph import JoinGraph
+from watersmeet.model.graph import AttributeClass, JoinGraph
 from watersmeet.model.plan import Leaf, Node, Plan, Tree, leaves, nodes
-from watersmeet.model.program import Check, Emit, End, IndexSpec, Keep, Op, Probe, Program, Source, StoreKind, StoreSpec
+from watersmeet.model.program import (
+    Check,
+    Create,
+    Drop,
+    Emit,
+    End,
+    IndexSpec,
+    Keep,
+    Lookup,
+    Op,
+    Probe,
+    Program,
+    Source,
+    StoreKind,
+    StoreSpec,
+    Update,
+)  # fmt: skip
 from watersmeet.model.types import Type
+
+CACHE_BYTES: Final = 1 << 16  # of a cache whose plan does not say
+_UPKEEP: Final = (Keep, Update, Drop)  # steps of arriving tuples alone
 
 
 def exact(kind: Type) -> bool:
@@ -31,7 +54,7 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
         raise PlanError(
             f"the plan joins {', '.join(sorted(plan.streams))}, but the query {', '.join(sorted(bound.aliases))}"
         )
-    asked = {"allow": plan.allow, "caches": plan.caches, "retain": plan.retention}
+    asked = {"allow": plan.allow, "retain": plan.retention}
     given_up = [name for name, value in asked.items() if value]
     if given_up:
         raise PlanError(f"the engine runs plans exactly; it can't do '{given_up[0]}' yet\n  leave it out of the plan")
@@ -45,6 +68,8 @@ class _Store:
     leaves: tuple[int, ...]
     sources: list[Source] = field(default_factory=list)
     indexes: list[IndexSpec] = field(default_factory=list)
+    witnesses: tuple[int, ...] = ()
+    bytes: int = 0
 
 
 class _Compiler:
@@ -61,6 +86,12 @@ class _Compiler:
             if node is not plan.root:
                 self.of_node[node] = len(self.stores)
                 self.stores.append(_Store(str(node), "state", tuple(self.number[leaf.stream] for leaf in leaves(node))))
+        self.caches = places(bound, plan)
+        self.of_cache: dict[tuple[object, ...], int] = {}
+        for found in self.caches:
+            if found.content not in self.of_cache:
+                self.of_cache[found.content] = len(self.stores)
+                self.stores.append(self._cache(found))
 
     def _settle_columns(self) -> None:
         """Which expressions the kernel sees, and which predicates it can't decide; depends on the query alone."""
@@ -94,63 +125,124 @@ class _Compiler:
         leave: list[tuple[Op, ...]] = []
         deletes = self.bound.query.emit == "DSTREAM"
         for alias in self.bound.aliases:
-            steps: list[Op] = list(self._way(alias))
             if self.bound.source(alias).static:
                 arrive.append(())
                 leave.append(())
                 continue
+            steps: list[Op] = list(self._way(alias))
             if not deletes:
                 arrive.append((*steps, Emit()))
                 leave.append(())
                 continue
-            kept = [i for i, op in enumerate(steps) if isinstance(op, Keep)]
+            kept = [i for i, op in enumerate(steps) if isinstance(op, _UPKEEP)]
             arrive.append((*steps[: kept[-1] + 1], End()) if kept else ())
-            leave.append((*(op for op in steps if not isinstance(op, Keep)), Emit()))
+            leave.append((*(op for op in steps if not isinstance(op, _UPKEEP)), Emit()))
         fill = []
         for node, store in self.of_node.items():
             driver = next(leaves(node)).stream
             probes: list[Op] = []
-            for op in self._way(driver):
-                if isinstance(op, Keep) and op.store == store:
+            for step in way(self.plan, driver):
+                if node.streams <= step.have:
                     break
-                if not isinstance(op, Keep):
-                    probes.append(op)
+                probes.append(self._probe(step.have, step.target))
             fill.append((self.number[driver], (*probes, Keep(store), End())))
-        stores = tuple(StoreSpec(s.name, s.kind, s.leaves, tuple(s.sources), tuple(s.indexes)) for s in self.stores)
+        stores = tuple(
+            StoreSpec(s.name, s.kind, s.leaves, tuple(s.sources), tuple(s.indexes), s.witnesses, s.bytes)
+            for s in self.stores
+        )
         return Program(
             self.bound, self.plan, tuple(map(tuple, self.columns)), stores, tuple(arrive), tuple(leave), tuple(fill),
             tuple(self.late),
         )  # fmt: skip
 
     def _way(self, alias: str) -> Iterable[Op]:
-        """The probes and keeps of a tuple of `alias` from its leaf to the root."""
-        below: Tree = Leaf(alias)
-        have = {alias}
-        for node in self._path(alias):
-            for j in node.orders[node.inputs.index(below)]:
-                target = node.inputs[j]
-                yield self._probe(frozenset(have), target)
-                have |= target.streams
-            if node is not self.plan.root:
-                yield Keep(self.of_node[node])
-            below = node
+        """The steps of a tuple of `alias` from its leaf to the root."""
+        yield from self._tell(alias, frozenset((alias,)))
+        steps = list(way(self.plan, alias))
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            cache = next((c for c in self.caches if c.covers(step)), None)
+            if cache is None:
+                yield from self._guard(alias, step)
+                yield self._probe(step.have, step.target)
+            else:
+                yield from self._cached(cache, step)
+            have = step.have | step.target.streams
+            yield from self._tell(alias, have)
+            if after is not None and after.node is not step.node:
+                yield Keep(self.of_node[step.node])
 
-    def _path(self, alias: str) -> list[Node]:
-        """The nodes above a leaf, lowest first."""
-        return [n for n in nodes(self.plan.root) if alias in n.streams]
+    def _cached(self, cache: Place, step: Step) -> Iterable[Op]:
+        """One probe of a cached segment: between lookup and creation, and by what the value of its key depends on alone."""
+        store, inside = self.of_cache[cache.content], step.have & cache.segment
+        checks: tuple[Check, ...] = ()
+        if step.number == cache.first or step.number == cache.first + len(cache.cache.segment) - 1:
+            checks = tuple(self._after_lookup(cache))
+        if step.number == cache.first:
+            yield Lookup(store, tuple(self._member(c, cache.prefix) for c in cache.key), checks)
+        yield self._probe(step.have, step.target, inside, cache.key)
+        if step.number == cache.first + len(cache.cache.segment) - 1:
+            yield Create(store, checks)
 
-    def _probe(self, have: frozenset[str], target: Tree) -> Probe:
+    def _after_lookup(self, cache: Place) -> Iterable[Check]:
+        """What must hold between prefix and segment besides the key."""
+        for group in self.graph.linking(cache.prefix, cache.segment):
+            if group not in cache.key:
+                yield Check("=", self._member(group, cache.prefix), self._member(group, cache.segment))
+        for c in self.graph.between(cache.prefix, cache.segment):
+            if c in self.decided:
+                yield self._check(c)
+
+    def _tell(self, alias: str, have: frozenset[str]) -> Iterable[Op]:
+        """Updates of caches that are to be told of what is joined now."""
+        for content, store in self.of_cache.items():
+            cache = next(c for c in self.caches if c.content == content)
+            if have == cache.told and alias in cache.tellers:
+                key = tuple(self._member(c, cache.segment) for c in cache.key)
+                yield Update(store, key, self.number[alias], cache.told != cache.segment)
+
+    def _guard(self, alias: str, step: Step) -> Iterable[Op]:
+        """Drops for caches that are looked up by what is probed next, and are told of it."""
+        for cache in self.caches:
+            if alias in cache.tellers and cache.guard == step.target.streams and step.have < cache.told:
+                yield Drop(self.of_cache[cache.content], tuple(self._member(c, step.have) for c in cache.key))
+
+    def _cache(self, cache: Place) -> _Store:
+        segment = tuple(sorted(self.number[s] for s in cache.segment))
+        witnesses = tuple(sorted(self.number[s] for s in cache.told - cache.segment))
+        name = f"cache ({' '.join(self.bound.aliases[k] for k in segment)})"
+        name += "".join(f" | {self.bound.aliases[k]}" for k in witnesses)
+        name += f" by {', '.join(c.name for c in cache.key) or 'nothing'}"
+        given = [c.cache.bytes for c in self.caches if c.content == cache.content]
+        if any(b is not None and b < LEAST for b in given):
+            raise PlanError(f"{cache} has {min(b for b in given if b)} bytes; it needs at least {LEAST}")
+        return _Store(
+            name, "cache", segment, [self._member(c, cache.segment) for c in cache.key], witnesses=witnesses,
+            bytes=max(CACHE_BYTES if b is None else b for b in given),
+        )  # fmt: skip
+
+    def _member(self, group: AttributeClass, among: frozenset[str]) -> Source:
+        """A column of the class in one of these streams."""
+        return self._column(next(m for m in group.members if m.stream in among))
+
+    def _probe(
+        self,
+        have: frozenset[str],
+        target: Tree,
+        inside: frozenset[str] | None = None,
+        key: tuple[AttributeClass, ...] = (),
+    ) -> Probe:
+        """`inside`: in a cached segment, what of it is bound; all before it counts by the key alone."""
         store = self.number[target.stream] if isinstance(target, Leaf) else self.of_node[target]
-        there = target.streams
+        there, seen = target.streams, have if inside is None else inside
         equal: list[tuple[Source, Source]] = []
         for group in self.graph.linking(have, there):
-            here = next(m for m in group.members if m.stream in have)
-            other = next(m for m in group.members if m.stream in there)
-            equal.append((self._column(here), self._column(other)))
+            if group in key or group.streams & seen:
+                here = self._member(group, have if group in key else seen)
+                equal.append((here, self._member(group, there)))
         compare = [
             c.seen_from(next(iter({c.left.stream, c.right.stream} & there)))
             for c in self.decided
-            if c in self.graph.between(have, there)
+            if c in self.graph.between(seen, there)
         ]
         checks = []
         if str(target) in self.plan.scan:

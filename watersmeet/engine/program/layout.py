@@ -7,6 +7,7 @@ A store is an array of records, one a slot, with all that a probe looks at side 
 
     window   POOL: row number, free link      | columns ... | links of indexes (int32) ...
     state    ids of member tuples (int32) ... | columns ... | links of indexes (int32) ...
+    cache    meta, key ..., references        | see store/cache.py
 
 Behind the records lie a window's timestamps, which probes hardly ever look at, and the bucket heads of its hash indexes. Columns are
 named by their word in the record, links by their half word.
@@ -22,6 +23,7 @@ from typing import Final
 RING: Final = 0
 POOL: Final = 1
 STATE: Final = 2
+CACHE: Final = 3
 
 # kinds of window
 RANGE: Final = 0
@@ -66,7 +68,23 @@ EAGER: Final = 30  # whether a leaving tuple must be taken out of an index
 HELD: Final = 31  # whether states refer to tuples of this window
 TIMES_AT: Final = 32  # timestamp of a slot of a window: TIMES_AT + slot; DEAD if it does not join
 REACHED: Final = 33  # op that the rows of the group under way have come to in the pipeline of this stream; -1: none
-STORE_WIDTH: Final = 34
+BLOCKS_AT: Final = 34  # of a CACHE: first word of its blocks,
+BLOCKS: Final = 35  # how many there are,
+BLOCKS_OUT: Final = 36  # how many have ever been handed out,
+BLOCKS_USED: Final = 37  # and how many are part of a value
+ENTRIES: Final = 38  # keys that it has
+HAND: Final = 39  # set whose entries make room next
+CREATED: Final = 40  # entries made,
+REPLACED: Final = 41  # those that another key took the place of,
+CROWDED: Final = 42  # those given up because their values, or those of others, found no room,
+UNCACHED: Final = 43  # and values that were not kept at all, too long or without room
+FREE_BLOCKS: Final = 44  # for each class of extents: first free block + 1, chained through their first words; 0: none
+CACHE_CLASSES: Final = 8  # of extents: 1, 2, 4, ... blocks
+STORE_WIDTH: Final = FREE_BLOCKS + CACHE_CLASSES + 1
+
+# caches
+CACHE_BLOCK: Final = 8  # words of a block
+CACHE_LONGEST: Final = 2 * CACHE_BLOCK << CACHE_CLASSES - 1  # half words of the longest value
 
 # places in a record
 ROWNUM: Final = 0  # word: its row number (POOL)
@@ -101,13 +119,21 @@ CHECK_TO: Final = 15
 SIMPLE: Final = (
     16  # one column hashed, nothing to check: 1 in a window, 3 in a state over RINGs; 2 and 4: EMIT follows; 0: not so
 )
-OP_WIDTH: Final = 17
+PAIR: Final = 17  # of LOOKUP: the CREATE that closes its segment, and the other way round; of DROP: the probe that must find something
+PENDING: Final = 18  # of LOOKUP and CREATE: the row of `pending` that collects the value after a miss
+AGAIN: Final = 19  # of UPDATE: 0: it is new; 1: so is the leaf BY, but it may have been told before in this pipeline; 2: or earlier
+BY: Final = 20  # of UPDATE: which member of a reference the arriving tuple is
+OP_WIDTH: Final = 21
 
 # codes of ops
 PROBE: Final = 0
 STORE: Final = 1
 EMIT: Final = 2
 FILLED: Final = 3  # end of a pipeline that only fills a state
+CREATE: Final = 4
+UPDATE: Final = 5
+LOOKUP: Final = 6  # from here on and PROBE: ops that are come back to
+DROP: Final = 7
 
 # columns of the table of checks: (comparison, leaf, word, leaf, word)
 CHECK_WIDTH: Final = 5
@@ -169,8 +195,11 @@ LIST_PARENT: Final = 0  # entry of the list before that this one prolongs
 LIST_ID: Final = 1
 LIST_G: Final = 2  # row of the group
 LIST_ROWS: Final = 3
-LIST_STORES: Final = -2  # behind the lists, for each: the store that its ids are of,
+LIST_CACHED: Final = -4  # behind the lists, for each: how many entries a cache has given, the first of it,
+LIST_HITS: Final = -3  # how many, the first of it, do not go on to the next probe, since a cache has answered,
+LIST_STORES: Final = -2  # the store that its ids are of,
 LIST_COUNTS: Final = -1  # and how many entries it has
+LIST_BEHIND: Final = 4
 WALK_KEY: Final = 0  # for each entry that probes: its key,
 WALK_PLACE: Final = 1  # the bucket of that,
 WALK_LOW: Final = 2  # and what it may meet: from this id

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from watersmeet.engine.program import layout as L
-from watersmeet.model.program import Emit, Keep, Op, Probe, Program, Source
+from watersmeet.model.program import Create, Drop, Emit, Keep, Lookup, Op, Probe, Program, Source, Update
 
 
 @dataclass
 class Pipelines:
     """All ops of a program in one table; for each pipeline its first op.
 
+    lookups: how many there are.
     groups: whether rows may go through their pipelines together (kernel/group.py): all windows are first in, first out, nothing
-        happens when a tuple leaves, and each probe has one key and nothing else to check.
+        happens when a tuple leaves, and each probe or lookup has one key and nothing else to check; no caches beside states.
     """
 
     ops: Any
@@ -24,6 +26,7 @@ class Pipelines:
     arrive: list[int]
     leave: list[int]
     fill: list[int]
+    lookups: int
     groups: bool
 
     @classmethod
@@ -31,12 +34,14 @@ class Pipelines:
         """`stores`: the table of stores, with the kind and the columns of each."""
         ops: list[list[int]] = []
         checks: list[list[int]] = []
+        lookups: list[int] = []
 
         def add(pipeline: tuple[Op, ...]) -> int:
             if not pipeline:
                 return -1
             first = len(ops)
             ops.extend(_op(op, stores, checks, _members(program, op)) for op in pipeline)
+            lookups.extend(_pair(pipeline, ops, first, len(lookups)))
             for here, after in zip(ops[first:], ops[first + 1 :], strict=False):
                 if here[L.SIMPLE] and after[L.CODE] == L.EMIT:
                     here[L.SIMPLE] += 1
@@ -51,6 +56,7 @@ class Pipelines:
             arrive,
             leave,
             fill,
+            len(lookups),
             _may_group(program, ops),
         )
 
@@ -59,7 +65,20 @@ _CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
 
 
 def _members(program: Program, op: Op) -> tuple[int, ...]:
-    return program.stores[op.store].leaves if isinstance(op, Probe) else ()
+    return program.stores[op.store].leaves if isinstance(op, Probe | Update) else ()
+
+
+def _pair(pipeline: tuple[Op, ...], ops: list[list[int]], first: int, row: int) -> Iterator[int]:
+    """Have each lookup of a pipeline and its creation know of each other, and each drop its probe; yields the rows of what is pending."""
+    for k, op in enumerate(pipeline):
+        if isinstance(op, Drop):
+            ops[first + k][L.PAIR] = first + next(j for j in range(k, len(pipeline)) if isinstance(pipeline[j], Probe))
+        if isinstance(op, Lookup):
+            close = next(j for j in range(k, len(pipeline)) if isinstance(pipeline[j], Create))
+            ops[first + k][L.PAIR], ops[first + close][L.PAIR] = first + close, first + k
+            ops[first + k][L.PENDING] = ops[first + close][L.PENDING] = row
+            yield row
+            row += 1
 
 
 def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) -> list[int]:
@@ -68,32 +87,44 @@ def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) 
 
     row = [0] * L.OP_WIDTH
     row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
-    if isinstance(op, Probe):
-        row[L.CODE], row[L.TARGET], row[L.INDEX] = L.PROBE, op.store, int(stores[op.store, L.INDEX_FROM]) + op.index
-        row[L.OP_NKEYS] = len(op.key)
+    if isinstance(op, Probe | Lookup | Update | Drop):
+        row[L.TARGET], row[L.OP_NKEYS] = op.store, len(op.key)
         for k, source in enumerate(op.key):
             row[L.OP_KEY0 + 2 * k : L.OP_KEY0 + 2 * k + 2] = place(source)
+    if isinstance(op, Probe | Lookup | Create):
+        row[L.CHECK_FROM] = len(checks)
+        checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
+        row[L.CHECK_TO] = len(checks)
+    if isinstance(op, Probe):
+        row[L.CODE], row[L.INDEX] = L.PROBE, int(stores[op.store, L.INDEX_FROM]) + op.index
         if op.low:
             row[L.OP_KEY0 : L.OP_KEY0 + 2], row[L.LOW_STRICT] = place(op.low[0]), int(op.low[1])
         if op.high:
             row[L.OP_KEY0 + 2 : L.OP_KEY0 + 4], row[L.HIGH_STRICT] = place(op.high[0]), int(op.high[1])
-        row[L.CHECK_FROM] = len(checks)
-        checks.extend([_CHECKS[c.op], *place(c.left), *place(c.right)] for c in op.checks)
-        row[L.CHECK_TO] = len(checks)
         if len(op.key) == 1 and not op.checks:
             over_rings = bool((stores[list(members), L.KIND] == L.RING).all())
             row[L.SIMPLE] = 1 if stores[op.store, L.KIND] != L.STATE else 3 if over_rings else 0
-    elif isinstance(op, Keep):
-        row[L.CODE], row[L.TARGET] = L.STORE, op.store
+    elif isinstance(op, Keep | Create):
+        row[L.CODE], row[L.TARGET] = L.STORE if isinstance(op, Keep) else L.CREATE, op.store
+    elif isinstance(op, Update):
+        row[L.CODE] = L.UPDATE
+        row[L.BY] = members.index(op.leaf) if op.leaf in members else -1
+        row[L.AGAIN] = int(op.again) + int(op.again and row[L.BY] < 0)
+    elif isinstance(op, Lookup | Drop):
+        row[L.CODE] = L.LOOKUP if isinstance(op, Lookup) else L.DROP
     else:
         row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
     return row
 
 
 def _may_group(program: Program, ops: list[list[int]]) -> bool:
+    kinds = {store.kind for store in program.stores}
     return (
-        all(store.kind != "pool" for store in program.stores)
+        "pool" not in kinds
         and not any(program.leave)
         and all(len(index.columns) == 1 and not index.ordered for store in program.stores for index in store.indexes)
         and all(op[L.SIMPLE] > 0 for op in ops if op[L.CODE] == L.PROBE)
+        and not ("cache" in kinds and "state" in kinds)
+        and all(len(s.sources) == 1 and not s.witnesses for s in program.stores if s.kind == "cache")
+        and all(op[L.CHECK_FROM] == op[L.CHECK_TO] for op in ops if op[L.CODE] == L.LOOKUP)
     )

@@ -15,7 +15,7 @@ class Memory(NamedTuple):
 
     words: Words
     halves: Halves
-    stores: Table  # a row for each store: windows first, then states
+    stores: Table  # a row for each store: windows first, then states, then caches
     indexes: Table  # a row for each index
     members: Words  # the leaves of each store, one after the other
     sources: Table  # where the columns of states come from: (leaf, word)
@@ -35,6 +35,7 @@ class Frame(NamedTuple):
     keys: Table  # for each op the key it probes with
     cursor: Words  # for each op where its chain goes on
     bound: Words  # for each leaf the tuple that is bound
+    pending: Table  # for each lookup what is found after a miss
 
 
 class Group(NamedTuple):

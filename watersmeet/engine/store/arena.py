@@ -1,4 +1,4 @@
-"""Arena: windows, indexes and inner states in one arena, laid out for a Program.
+"""Arena: windows, indexes, inner states and caches in one arena, laid out for a Program.
 
 Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. Only the
 store that asked for room changes: a probe may be under way in the others, and their chains must stay as they are.
@@ -14,10 +14,12 @@ import numpy as np
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.pipelines import Pipelines
 from watersmeet.engine.program.tables import Memory, Steps
+from watersmeet.engine.store.cache import clear_cache, refill, sweep_cache
+from watersmeet.engine.store.cache_shape import shape_cache
 from watersmeet.engine.store.partition import rehash
 from watersmeet.engine.store.rebuild import relink, sweep
 from watersmeet.errors import DataError
-from watersmeet.model.program import Program
+from watersmeet.model.program import Program, StoreSpec
 from watersmeet.model.window import Window
 
 SMALLEST = 64  # slots of a new store
@@ -49,6 +51,8 @@ class Arena:
         self.allocate: Allocate = allocate or (old.allocate if old is not None else _zeros)
         stores, leaves = program.stores, len(program.columns)
         self.leaves = leaves
+        self.caches = range(sum(spec.kind != "cache" for spec in stores), len(stores))
+        self.inner = range(leaves, self.caches.start)
         self.S = np.zeros((len(stores), L.STORE_WIDTH), np.int64)
         self.I = np.zeros((sum(len(s.indexes) for s in stores), L.INDEX_WIDTH), np.int64)
         self.members = np.array([leaf for s in stores for leaf in s.leaves], np.int64)
@@ -82,6 +86,8 @@ class Arena:
                 half += 3 if index.ordered else 2 if entry[L.DOUBLY] else 1
                 row[L.EAGER] |= index.ordered or row[L.KIND] == L.POOL
             row[L.STRIDE] = (half + 1) // 2
+            if spec.kind == "cache":
+                shape_cache(row, spec)
             at_index += len(spec.indexes)
             at_member += len(spec.leaves)
             at_source += len(spec.sources) if s >= leaves else 0
@@ -90,14 +96,20 @@ class Arena:
         self.set_pipelines()
         self.lie_in(np.zeros(0, np.int64))
         origin = self._origins(old)
-        self.missing = [s for s in range(leaves, len(stores)) if origin[s] < 0]
+        self.missing = [s for s in self.inner if origin[s] < 0]
         caps, parts = [], []
         for s in range(len(stores)):
             was = old.S[origin[s]] if old is not None and origin[s] >= 0 else None
-            caps.append(int(was[L.CAP]) if was is not None else SMALLEST)
+            caps.append(int(self.S[s, L.CAP]) if s in self.caches else int(was[L.CAP]) if was is not None else SMALLEST)
             parts.append((int(was[L.PART_MASK]) + 1 if was is not None else 64) if self._partitioned(s) else 0)
-            if was is not None:
+            same = old is not None and self._is_as_in(old, origin, s)
+            if was is not None and (same or s not in self.caches):
                 self.S[s, _CARRIED] = was[_CARRIED]
+            if old is not None and same:
+                here, there = self.S[s], old.S[origin[s]]
+                self.I[here[L.INDEX_FROM] : here[L.INDEX_TO], L.ROOT] = old.I[
+                    there[L.INDEX_FROM] : there[L.INDEX_TO], L.ROOT
+                ]
         self._layout(caps, parts, old, origin)
 
     def lie_in(self, m: Any) -> None:
@@ -112,10 +124,14 @@ class Arena:
         for spec in self.program.stores[self.leaves :]:
             same = [
                 k for k, was in enumerate(old.program.stores)
-                if k >= self.leaves and was.leaves == spec.leaves and was.sources == spec.sources
+                if k >= self.leaves and _content(was) == _content(spec)
             ]  # fmt: skip
             origin.append(same[0] if same else -1)
         return origin
+
+    def _is_as_in(self, old: Arena, origin: list[int], s: int) -> bool:
+        """Whether a store is in `old`, with the same indexes."""
+        return origin[s] >= 0 and old.program.stores[origin[s]] == self.program.stores[s]
 
     def set_pipelines(self) -> None:
         """Write the program's pipelines into the tables the kernel reads."""
@@ -138,10 +154,12 @@ class Arena:
         return bool(self.S[s, L.WINDOW] == L.PARTITION)
 
     def live(self, s: int) -> int:
-        """Tuples now in a window; entries of a state that are stored (swept ones are gone, dead ones may be among them)."""
+        """Tuples now in a window; entries of a state that are stored (swept ones are gone, dead ones may be among them); 0 for a cache."""
         row = self.S[s]
         if row[L.KIND] == L.RING:
             return int(row[L.NEXT] - row[L.FLOOR])
+        if row[L.KIND] == L.CACHE:
+            return 0
         return int(row[L.LIVE] if row[L.KIND] == L.POOL else row[L.NEXT])
 
     def grow(self, s: int) -> None:
@@ -183,14 +201,14 @@ class Arena:
 
     def sweep_states(self) -> None:
         """Take the dead entries out of every state, so that counts are of live ones."""
-        for s in range(self.leaves, len(self.S)):
+        for s in self.inner:
             sweep(self.memory, s)
 
     def free_dead(self, s: int) -> None:
-        """Give a pool's dead slots back, once no state refers to them."""
+        """Give a pool's dead slots back, once no state and no cache refers to them."""
         for k in range(self.leaves, len(self.S)):
-            if s in self.members[self.S[k, L.LEAF_FROM] : self.S[k, L.LEAF_TO]]:
-                sweep(self.memory, k)
+            if s in self.program.stores[k].leaves:
+                (sweep if k in self.inner else sweep_cache)(self.memory, k)
         row = self.S[s]
         while row[L.DEAD_LIST] >= 0:
             slot = int(row[L.DEAD_LIST])
@@ -212,8 +230,16 @@ class Arena:
                 row[L.ROWBASE] += by
                 relink(self.memory, s)
 
+    def clear_caches(self) -> None:
+        """Forget all entries, when windows change otherwise than by arrivals and expiries."""
+        for k in self.caches:
+            clear_cache(self.memory, k)
+
     def _shift_members(self, leaf: int, by: int) -> None:
-        for k in range(self.leaves, len(self.S)):
+        for k in self.caches:
+            if leaf in self.program.stores[k].leaves:
+                clear_cache(self.memory, k)
+        for k in self.inner:
             row = self.S[k]
             sweep(self.memory, k)
             for j, member in enumerate(self.members[row[L.LEAF_FROM] : row[L.LEAF_TO]]):
@@ -245,6 +271,10 @@ class Arena:
             begin = at
             row[L.CAP], row[L.MASK], row[L.ROWS_AT] = cap, -1 if row[L.KIND] == L.STATE else cap - 1, at
             at += cap * int(row[L.STRIDE])
+            if row[L.KIND] == L.CACHE:
+                at += cap * int(row[L.STRIDE])  # two entries in a set
+                row[L.BLOCKS_AT] = at
+                at += L.CACHE_BLOCK * int(row[L.BLOCKS])
             if s < self.leaves:
                 row[L.TIMES_AT] = at
                 at += cap
@@ -263,12 +293,15 @@ class Arena:
         for s in range(len(caps)):
             row = self.S[s]
             was = was_S[origin[s]] if origin[s] >= 0 else None
-            if was is not None and old is self and was[L.WORDS] == row[L.WORDS] and was[L.CAP] == row[L.CAP]:
+            same = old is not None and self._is_as_in(old, origin, s)
+            if was is not None and same and was[L.WORDS] == row[L.WORDS] and was[L.CAP] == row[L.CAP]:
                 self.m[row[L.ROWS_AT] : row[L.ROWS_AT] + row[L.WORDS]] = was_m[
                     was[L.ROWS_AT] : was[L.ROWS_AT] + was[L.WORDS]
                 ]
                 continue
-            if was is not None:
+            if was is not None and s in self.caches:
+                refill(self.memory, s, was_m.reshape(1, -1), was_m.view(np.int32), was)
+            elif was is not None:
                 self._move(s, was, was_m)
             relink(self.memory, s)
 
@@ -295,10 +328,16 @@ class Arena:
 
 _CARRIED = [
     L.FLOOR, L.NEXT, L.FREE, L.ROWBASE, L.EXPIRES, L.PART_USED, L.LIVE, L.DEAD_LIST, L.INSERTS, L.EXPIRIES, L.DEAD_COUNT,
+    *range(L.BLOCKS_OUT, L.STORE_WIDTH),
 ]  # fmt: skip
 
 
-_KINDS = {"ring": L.RING, "pool": L.POOL, "state": L.STATE}
+_KINDS = {"ring": L.RING, "pool": L.POOL, "state": L.STATE, "cache": L.CACHE}
+
+
+def _content(spec: StoreSpec) -> tuple[object, ...]:
+    """What an inner state or a cache holds: those of two plans that are equal in this serve again."""
+    return spec.kind, spec.leaves, spec.sources, spec.witnesses
 
 
 def _window(window: Window | None) -> tuple[int, int]:
