@@ -13,7 +13,7 @@ import pytest
 import watersmeet as wm
 from tests.engine.running import RandomChanges, Run, Scripted, check, in_time_order, stream
 from watersmeet.engine.control import Change, Observed, Static
-from watersmeet.model.plan import Cache, Plan, Retention
+from watersmeet.model.plan import Plan, Retention
 from watersmeet.testing import random_case
 
 TEXT = "SELECT R.k FROM R [RANGE 20 MICROSECONDS], S [ROWS 5], T [UNBOUNDED] WHERE R.k = S.k AND S.k = T.k"
@@ -100,12 +100,7 @@ def test_changes_are_logged_with_their_reason_and_given_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [
-        ("caches", ((Cache("R", ("S",)), 1000),)),
-        ("allowances", (("R", "S", 0.5),)),
-        ("keep", (("R", 0.5),)),
-        ("retention", Retention("rand")),
-    ],
+    [("allowances", (("R", "S", 0.5),)), ("retention", Retention("rand"))],
 )
 def test_refuses_what_it_can_not_do_before_anything_is_changed(name: str, part: Any) -> None:
     run = Run.of(TEXT, streams(), "(R S T)")
