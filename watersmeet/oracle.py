@@ -42,10 +42,12 @@ def results_and_late(text: str | Query, data: Tables | Iterable[Tables]) -> tupl
         for alias, joins in conditions.steps(new.alias):
             made = [{**m, alias: t} for m in made for t in windows[alias] if t.selected and joins(t, m)]
         results += [(now, members) for members in made]
-    if bound.query.emit == "DSTREAM":
-        results = [(min(t.leaves for t in members.values()), members) for _, members in results]
+    # A result comes about when its last tuple arrives, and ends when its first one leaves.
+    began = [(ts, "insert", members) for ts, members in results]
+    ended = [(min(t.leaves for t in members.values()), "delete", members) for _, members in results]
+    changes = {"ISTREAM": began, "DSTREAM": ended, "CHANGES": began + ended}[bound.query.emit]
     # Residual predicates are evaluated on what is about to be emitted, and on nothing else.
-    emitted = [(ts, members) for ts, members in results if ts <= now and conditions.residual(members)]
+    emitted = [change for change in changes if change[0] <= now and conditions.residual(change[2])]
     return plain_results(bound, emitted), late
 
 

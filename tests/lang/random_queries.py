@@ -200,7 +200,7 @@ class RandomQueries:
             tuple(Freshness(a, windows[a].size + self._us()) for a in fresh),
             self._budget() if self.r.random() < 0.3 else None,
             self._overload(sorted(windows)) if self.r.random() < 0.4 else Overload(),
-            self.r.choice(["ISTREAM", "DSTREAM"]),
+            self.r.choice(["ISTREAM", "DSTREAM", "CHANGES"]),
             self._location() if self.r.random() < 0.3 else None,
             declarations,
         )

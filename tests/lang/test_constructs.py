@@ -218,6 +218,7 @@ def test_overload(text: str, wanted: Overload) -> None:
 
 def test_emit() -> None:
     assert select("EMIT DSTREAM").emit == "DSTREAM"
+    assert select("EMIT CHANGES").emit == "CHANGES"
     assert select("EMIT ISTREAM INTO 'o''ut' FORMAT JSON").into == Location("o'ut", "json")
     options = "OPTIONS ('sep' = ';', 'nl' = '\\n')"
     assert select(f"EMIT ISTREAM INTO 'out' FORMAT csv {options}").into == Location(
@@ -272,7 +273,7 @@ def test_query_stays_unbound_although_names_and_types_are_checked() -> None:
 # -- names
 
 _CONTEXTUAL = """ROWS RANGE PARTITION BY UNBOUNDED STREAM TABLE TIMESTAMP LATENESS IDLE FORMAT OPTIONS CPU MEMORY TUPLES WEIGHT
-    AT LEAST PERCENT SHED WAIT DIRECT EVICT ISTREAM DSTREAM CAST DATE TIME ZONE SECONDS DAY KEY INDEX END OVER ALL ANY EXISTS
+    AT LEAST PERCENT SHED WAIT DIRECT EVICT ISTREAM DSTREAM CHANGES CAST DATE TIME ZONE SECONDS DAY KEY INDEX END OVER ALL ANY EXISTS
     VALUES OFFSET FETCH WINDOW FILTER SORT CLUSTER SET SHOW VIEW COLUMN COMMENT FIRST LAST COUNT SUM IF NEXT ROW"""
 CONTEXTUAL = _CONTEXTUAL.split()
 

@@ -243,6 +243,8 @@ def test_windows_tables_and_emission() -> None:
     assert [s.expires for s in problem.streams] == [True, False, True, False]
     assert problem.streams[3].static and problem.inner_passes == 1
     assert state_problem(planned(parse(declared.format(emit="EMIT DSTREAM"))), stats).problem.inner_passes == 2
+    changes = state_problem(planned(parse(declared.format(emit="EMIT CHANGES"))), stats).problem
+    assert (changes.inner_passes, changes.root_passes, changes.grouped) == (2, 2, False)
     for less, says in (
         (Statistics(rate=rate, window_tuples={"p": 1000.0}, distinct={("q", "k"): 7.0}), "rows of table 'items'"),
         (Statistics(rate=rate, table_rows={"items": 4}, distinct={("q", "k"): 7.0}), "unbounded window of 'p'"),
@@ -342,7 +344,8 @@ def test_groups_are_for_trees_of_equalities(stated: str) -> None:
 @pytest.mark.parametrize(
     "stated",
     [
-        three("PARTITION BY a ROWS 10"), three(end=" EMIT DSTREAM"), three(where=TREE + " AND R.c = T.c"), three(where="R.a = S.a"),
+        three("PARTITION BY a ROWS 10"), three(end=" EMIT DSTREAM"), three(end=" EMIT CHANGES"),
+        three(where=TREE + " AND R.c = T.c"), three(where="R.a = S.a"),
         three(where="R.a = S.a AND S.b < T.b"), three(where=TREE + " AND R.c < S.c"),
     ],
 )  # fmt: skip

@@ -15,12 +15,12 @@ import watersmeet as wm
 from watersmeet.data.plain_rows import plain_batches, plain_rows, plain_table
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.evaluate import evaluator, order_key
-from watersmeet.model.expr import Compare, type_of
-from watersmeet.model.query import RESULT_TS, Query
-from watersmeet.model.types import TIMESTAMP, Field, Schema
+from watersmeet.model.expr import Compare
+from watersmeet.model.query import Query
 from watersmeet.oracle import results_and_late
 from watersmeet.testing import random_batches, random_case, random_query, random_streams, same_rows
 
+EMITTED_BY = {"insert": "ISTREAM", "delete": "DSTREAM"}
 Member = tuple[BoundSource, dict[str, Any], tuple[Any, ...]]  # entry of FROM, row, place in the global order
 
 
@@ -47,11 +47,12 @@ def literally(query: Query, streams: dict[str, pa.Table]) -> pa.Table:
         pairs = list(zip(combination, members, strict=True))
         there = all(member[2] == last or _there(member, entry, last) for member, entry in pairs)
         if there and last[0] > -inf and all(holds(at_hand) is True for holds in conditions):
-            when = last[0] if query.emit == "ISTREAM" else min(_leaves(member, entry) for member, entry in pairs)
-            if when <= end:
-                found.append([*(value(at_hand) for value in outputs), when])
-    fields = (*(Field(n, type_of(e)) for n, e in bound.outputs), Field(RESULT_TS, TIMESTAMP))
-    return plain_table(Schema(fields), list(zip(*found, strict=True)) or [[] for _ in fields])
+            life = {"insert": last[0], "delete": min(_leaves(member, entry) for member, entry in pairs)}
+            for change, when in life.items():
+                if when <= end and query.emit in (EMITTED_BY[change], "CHANGES"):
+                    told = [change] if query.emit == "CHANGES" else []
+                    found.append([*(value(at_hand) for value in outputs), when, *told])
+    return plain_table(bound.results, list(zip(*found, strict=True)) or [[] for _ in bound.results.fields])
 
 
 def _followers(member: Member, entry: list[Member]) -> list[tuple[Any, ...]]:

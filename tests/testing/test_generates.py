@@ -86,7 +86,7 @@ def _predicates(bound: BoundQuery) -> Iterator[str]:
 @pytest.mark.parametrize(
     "feature",
     [
-        *(f"{n} streams" for n in (2, 3, 4, 5, 6)), "ISTREAM", "DSTREAM", "table", "RANGE", "RANGE 0", "ROWS", "PARTITION",
+        *(f"{n} streams" for n in (2, 3, 4, 5, 6)), "ISTREAM", "DSTREAM", "CHANGES", "table", "RANGE", "RANGE 0", "ROWS", "PARTITION",
         "UNBOUNDED", "self-join", "mixed windows", "Cartesian product", "key of several columns", "key that is computed",
         "key of two types", *(f"key {t}" for t in ("BIGINT", "STRING", "DOUBLE", "DATE", "TIMESTAMP", "DECIMAL", "BOOLEAN")),
         *(f"compare {op}" for op in ("<", "<=", ">", ">=", "<>", "BIGINT", "DOUBLE", "STRING", "DATE", "TIMESTAMP", "DECIMAL")),

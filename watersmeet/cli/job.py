@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watersmeet.errors import DataError, QueryError, nearest_name
-from watersmeet.model.query import RESULT_TS, Declaration, Query
-from watersmeet.model.types import TIMESTAMP, Field, Schema
+from watersmeet.model.query import Declaration, Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,10 +45,8 @@ class Job:
     def output_schema(self) -> pa.Schema:
         """The columns of its results."""
         from watersmeet.data import arrow_schema
-        from watersmeet.model.expr import type_of
 
-        outputs = (Field(name, type_of(expr)) for name, expr in self.bound.outputs)
-        return arrow_schema(Schema((*outputs, Field(RESULT_TS, TIMESTAMP))))
+        return arrow_schema(self.bound.results)
 
 
 def read_text(path: Path) -> str:

@@ -13,9 +13,8 @@ from watersmeet.errors import DataError, nearest_name
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.conditions import Tuple
 from watersmeet.model.evaluate import evaluator
-from watersmeet.model.expr import type_of
-from watersmeet.model.query import RESULT_TS, Query
-from watersmeet.model.types import TIMESTAMP, Field, Schema
+from watersmeet.model.query import Query
+from watersmeet.model.types import Schema
 
 Tables: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = dict[str, Any]
@@ -41,12 +40,12 @@ def plain_table(schema: Schema, columns: Sequence[Sequence[Any]]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, made, strict=True)], schema=made)
 
 
-def plain_results(bound: BoundQuery, results: Sequence[tuple[float, Mapping[str, Tuple]]]) -> pa.Table:
-    """The table of results, each a time and a combination: the selected columns, then `result_ts`."""
-    rows = [{alias: member.row for alias, member in combination.items()} for _, combination in results]
+def plain_results(bound: BoundQuery, results: Sequence[tuple[float, str, Mapping[str, Tuple]]]) -> pa.Table:
+    """The table of results, each a time, a change and a combination: the selected columns, then `result_ts` and, if asked for, `change`."""
+    rows = [{alias: member.row for alias, member in combination.items()} for _, _, combination in results]
     columns = [[value(r) for r in rows] for value in (evaluator(e) for _, e in bound.outputs)]
-    schema = Schema((*(Field(name, type_of(e)) for name, e in bound.outputs), Field(RESULT_TS, TIMESTAMP)))
-    return plain_table(schema, [*columns, [ts for ts, _ in results]])
+    added: list[list[Any]] = [[ts for ts, _, _ in results], [change for _, change, _ in results]]
+    return plain_table(bound.results, [*columns, *added[: len(bound.results.fields) - len(columns)]])
 
 
 def plain_batches(query: Query, data: Tables | Iterable[Tables]) -> tuple[BoundQuery, Rows, list[Rows]]:

@@ -89,7 +89,7 @@ class Engine:
         self.meter = Meter.of(self.arena)
         self.feeding = False
         leaves = len(bound.sources)
-        self.out = np.zeros((leaves + 1, OUT), np.int64)
+        self.out = np.zeros((leaves + L.OUT_BEHIND, OUT), np.int64)
         notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
         notes[:, -1] = L.FAR
         entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
@@ -213,7 +213,7 @@ class Engine:
     ) -> Iterator[pa.RecordBatch]:
         """Rows by alias, in any order, none before what was fed already.
 
-        clock: time has come this far, so what leaves by then leaves, although no row says so (DSTREAM).
+        clock: time has come this far, so what leaves by then leaves, although no row says so (DSTREAM, CHANGES).
         progress: is called with (rows done, rows in all).
         """
         work = self._fed(tables, clock, progress)
@@ -257,7 +257,7 @@ class Engine:
             done += came
             if progress:
                 progress(done, total)
-        if self.bound.query.emit == "DSTREAM" and clock != L.DEAD:
+        if any(self.program.leave) and clock != L.DEAD:
             yield from self._run([None] * len(self.intakes), clock)
 
     def note_shed(self, alias: str, rows: int, until: int) -> None:

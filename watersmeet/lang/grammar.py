@@ -15,6 +15,7 @@ from watersmeet.model.budget import BYTE_UNITS, Budget, parse_bytes
 from watersmeet.model.expr import Expr
 from watersmeet.model.query import (
     DEFAULT_TIMESTAMP,
+    EMITS,
     Declaration,
     Freshness,
     Location,
@@ -45,7 +46,7 @@ class Grammar(Expressions):
     window      := '[' (RANGE duration | [RANGE] UNBOUNDED | [PARTITION BY name {',' name}] ROWS n) ']'
     join        := ',' source | [INNER | CROSS] JOIN source [ON condition]
     clause      := WHERE condition | FRESHNESS '(' name duration {',' ...} ')' | BUDGET '(' limit {',' limit} ')'
-                 | ON OVERLOAD action {AND action} | EMIT (ISTREAM | DSTREAM) [INTO location]     each at most once
+                 | ON OVERLOAD action {AND action} | EMIT (ISTREAM | DSTREAM | CHANGES) [INTO location]     each at most once
     limit       := CPU number | MEMORY number (TUPLES | B | KB | MB | ...)
     action      := WAIT | DIRECT | EVICT [USING name] | SHED ['(' name [WEIGHT x] [AT LEAST x PERCENT] {',' ...} ')']
     """
@@ -353,7 +354,7 @@ class Grammar(Expressions):
 
     def _emit(self) -> tuple[str, Location | None]:
         kind = self._curr.text.upper()
-        if not self._match_text_seq("ISTREAM") and not self._match_text_seq("DSTREAM"):
-            hint = "ISTREAM: results as they come; DSTREAM: as they leave the window"
-            self.unexpected("ISTREAM", "DSTREAM", hint=hint)
+        if not any(self._match_text_seq(word) for word in EMITS):
+            hint = "ISTREAM: results as they come; DSTREAM: as they leave the window; CHANGES: both"
+            self.unexpected(*EMITS, hint=hint)
         return kind, self._location() if self._match_text_seq("INTO") else None

@@ -35,8 +35,8 @@ from watersmeet.model.expr import (
     type_of,
 )  # fmt: skip
 from watersmeet.model.functions import typed_call
-from watersmeet.model.query import DEFAULT_TIMESTAMP, RESULT_TS, Query, Source
-from watersmeet.model.types import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP, Schema
+from watersmeet.model.query import CHANGE, DEFAULT_TIMESTAMP, RESULT_TS, Query, Source
+from watersmeet.model.types import BIGINT, DOUBLE, NULL, STRING, TIMESTAMP, Field, Schema
 from watersmeet.model.window import Window
 
 
@@ -88,7 +88,7 @@ class Comparison:
 class BoundQuery:
     """A query whose names and types are settled.
 
-    outputs: (name, expression) of each result column, stars expanded; `result_ts` comes after them.
+    outputs: (name, expression) of each result column, stars expanded; what `added` says comes after them.
     selections: for each alias the predicates on it alone, in written order.
     equalities, comparisons: between two streams. residuals: the rest.
     """
@@ -105,8 +105,19 @@ class BoundQuery:
     def aliases(self) -> tuple[str, ...]:
         return tuple(s.alias for s in self.sources)
 
+    @property
+    def results(self) -> Schema:
+        """The columns of the results."""
+        return Schema((*(Field(name, type_of(expr)) for name, expr in self.outputs), *added(self.query)))
+
     def source(self, alias: str) -> BoundSource:
         return next(s for s in self.sources if s.alias == alias)
+
+
+def added(query: Query) -> tuple[Field, ...]:
+    """The columns that results have besides the selected ones."""
+    changes = (Field(CHANGE, STRING),) if query.emit == "CHANGES" else ()
+    return (Field(RESULT_TS, TIMESTAMP), *changes)
 
 
 def bind(query: Query, schemas: Mapping[str, Schema] | None = None) -> BoundQuery:
@@ -193,10 +204,11 @@ def _outputs(query: Query, sources: tuple[BoundSource, ...], binder: _Binder) ->
     folded = [name.lower() for name, *_ in made]
     result: list[tuple[str, Expr]] = []
     taken: set[str] = set()
+    own = {field.name for field in added(query)}
     for name, expr, stream, given in made:
-        clash = folded.count(name.lower()) > 1 or name.lower() == RESULT_TS
+        clash = folded.count(name.lower()) > 1 or name.lower() in own
         final = f"{stream}_{name}" if clash and not given else name
-        if final.lower() in taken or final.lower() == RESULT_TS:
+        if final.lower() in taken or final.lower() in own:
             raise QueryError(
                 f"two result columns are named '{final}'", None, *_at(expr), "give one another name with AS"
             )

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.durations import duration
-from watersmeet.model.expr import streams_of, type_of
+from watersmeet.model.expr import streams_of
 from watersmeet.model.graph import JoinGraph
-from watersmeet.model.query import RESULT_TS
 
 
 def describe(bound: BoundQuery) -> str:
@@ -41,11 +40,18 @@ def describe(bound: BoundQuery) -> str:
     parts = [
         ("Query", str(replace(bound.query, declarations=())).splitlines()),
         ("Streams", list(_streams(bound))),
-        ("Results", [", ".join([*(f"{n} {type_of(e)}" for n, e in bound.outputs), f"{RESULT_TS} TIMESTAMP"])]),
+        ("Results", [", ".join(map(str, bound.results.fields)), *_emitted(bound)]),
         ("Selections, on arrival", [f"{a}: {p}" for a, ps in bound.selections.items() for p in ps]),
         ("Join graph", list(_graph(graph))),
     ]
     return "\n".join(line for name, lines in parts if lines for line in [name, *(f"  {x}".rstrip() for x in lines)])
+
+
+def _emitted(bound: BoundQuery) -> Iterator[str]:
+    if bound.query.emit == "DSTREAM":
+        yield "each when the first of its tuples leaves its window"
+    elif bound.query.emit == "CHANGES":
+        yield "each twice: 'insert' when it comes about, 'delete' when the first of its tuples leaves its window"
 
 
 def _streams(bound: BoundQuery) -> Iterator[str]:

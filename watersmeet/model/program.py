@@ -10,6 +10,7 @@ from watersmeet.model.expr import Expr
 from watersmeet.model.plan import Plan
 
 Source: TypeAlias = tuple[int, int]  # (leaf, column of it)
+Change: TypeAlias = Literal["insert", "delete"]
 StoreKind: TypeAlias = Literal["ring", "pool", "state", "cache"]
 
 
@@ -109,7 +110,9 @@ class Drop:
 
 @dataclass(frozen=True)
 class Emit:
-    """A result is complete."""
+    """A result is complete: it has come about (insert), or the first of its tuples leaves (delete)."""
+
+    change: Change = "insert"
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class Program:
 
     columns: for each leaf (FROM order) the expressions whose values the kernel sees, as int64; the same for every plan of a query.
     stores: windows of the leaves first, then states of inner nodes, children before parents, then caches.
-    arrive, leave: for each leaf the pipeline of a tuple that comes, and of one that goes (DSTREAM); empty: none.
+    arrive, leave: for each leaf the pipeline of a tuple that comes, and of one that goes (DSTREAM, CHANGES); empty: none.
     fill: for each state the leaf that drives it and the pipeline that builds it from the windows.
     late: predicates that the kernel can't decide; candidates are filtered by them afterwards.
     """

@@ -15,6 +15,7 @@ from watersmeet.model.window import Window
 
 DEFAULT_TIMESTAMP: Final = "ts"
 RESULT_TS: Final = "result_ts"
+CHANGE: Final = "change"  # with EMIT CHANGES: "insert" or "delete"
 
 
 @dataclass(frozen=True)
@@ -209,8 +210,8 @@ class Query:
         self._check_aliases()
         if not self.select:
             raise QueryError("SELECT names no columns")
-        if self.emit not in ("ISTREAM", "DSTREAM"):
-            raise QueryError(f"EMIT {self.emit}", hint="EMIT ISTREAM or EMIT DSTREAM")
+        if self.emit not in EMITS:
+            raise QueryError(f"EMIT {self.emit}", hint=f"EMIT {', '.join(EMITS[:-1])} or {EMITS[-1]}")
 
     def _check_sources(self) -> None:
         if len(self.sources) < 2:
@@ -333,6 +334,7 @@ class Query:
 
 
 MAX_SOURCES: Final = 32
+EMITS: Final = ("ISTREAM", "DSTREAM", "CHANGES")
 
 
 def _place(at: At | None) -> tuple[int | None, int | None]:
@@ -344,6 +346,6 @@ def _number(value: float) -> str:
 
 
 __all__ = [
-    "DEFAULT_TIMESTAMP", "MAX_SOURCES", "RESULT_TS", "Declaration", "Freshness", "Location", "Output", "Overload", "Query",
-    "ShedTerm", "Source", "Type",
+    "CHANGE", "DEFAULT_TIMESTAMP", "EMITS", "MAX_SOURCES", "RESULT_TS", "Declaration", "Freshness", "Location", "Output",
+    "Overload", "Query", "ShedTerm", "Source", "Type",
 ]  # fmt: skip

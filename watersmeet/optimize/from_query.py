@@ -44,15 +44,16 @@ def state_problem(bound: BoundQuery, stats: Statistics | None = None, budget: Bu
     streams = tuple(_stream(bound, s, stats, rates, budget, in_bytes, said) for s in bound.sources)
     graph = JoinGraph.of(bound)
     predicates, residual = pair_selectivities(bound, graph, stats, said)
-    dstream = bound.query.emit == "DSTREAM"
+    emit = bound.query.emit
     problem = Problem(
         streams,
         predicates,
         residual,
         stats.costs,
-        inner_passes=2 if dstream else 1,
+        inner_passes=1 if emit == "ISTREAM" else 2,
+        root_passes=2 if emit == "CHANGES" else 1,
         unit="bytes" if in_bytes else "tuples",
-        grouped=not dstream and _grouped(bound, graph),
+        grouped=emit == "ISTREAM" and _grouped(bound, graph),
     )
     _say_products(problem, said)
     if not problem.rates.output:

@@ -106,7 +106,7 @@ class Problem:
     shares: the cells (cells.py); every tuple is copied along the dimensions that it has no attribute of.
     inner_passes, root_passes: how many times the pipelines of inner nodes and of the root run for a tuple: once in
     ISTREAM,
-        again for its deletion where expiries go through the pipelines (DSTREAM: 2, 1; a-caching: 2, 2).
+        again for its deletion where expiries go through the pipelines (DSTREAM: 2, 1; CHANGES and a-caching: 2, 2).
     unit: what memory is counted in, "tuples" or "bytes".
     grouped: whether rows go in groups through a plan of one node (docs/internals/cost-model.md).
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from watersmeet.data import arrow_type
+from watersmeet.data import arrow_schema
 from watersmeet.engine.control import Controller, unchanging
 from watersmeet.errors import QueryError
 from watersmeet.model.bind import BoundQuery
-from watersmeet.model.expr import Column, type_of
+from watersmeet.model.expr import Column
 from watersmeet.model.needs import counted, needed_columns
 from watersmeet.model.plan import Plan
-from watersmeet.model.query import RESULT_TS, Overload, Query
+from watersmeet.model.query import Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
 from watersmeet.spark.blob import AGAIN, ALIVE, encode_table
 from watersmeet.spark.route import Route
@@ -72,8 +72,7 @@ class CellSpec:
     @property
     def output(self) -> pa.Schema:
         """The columns that a cell gives out: results, then what late rows need, then metrics."""
-        fields = [pa.field(n, arrow_type(type_of(e))) for n, e in self.bound.outputs]
-        fields.append(pa.field(RESULT_TS, arrow_type(TIMESTAMP)))
+        fields = list(arrow_schema(self.bound.results))
         if self.late:
             fields += [pa.field(n, pa.string()) for n in LATE_COLUMNS]
         return pa.schema([*fields, pa.field(METRICS, pa.string())])

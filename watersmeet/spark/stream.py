@@ -19,11 +19,10 @@ from watersmeet.errors import DataError, QueryError, nearest_name
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
-from watersmeet.model.expr import type_of
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Query
 from watersmeet.model.statistics import Statistics
-from watersmeet.model.types import STRING, TIMESTAMP, Schema
+from watersmeet.model.types import STRING, Schema
 from watersmeet.spark.blob import ARROW_SCHEMA, BLOB_BYTES
 from watersmeet.spark.columns import column, conform, is_streaming, schema_of, spark_schema
 from watersmeet.spark.control import control_source
@@ -214,7 +213,7 @@ def _packed(frame: DataFrame, inlet: Inlet) -> DataFrame:
 
 
 def _output(bound: BoundQuery, late: bool) -> T.StructType:
-    fields = [(n, type_of(e)) for n, e in bound.outputs] + [(RESULT_TS, TIMESTAMP)]
+    fields = [(f.name, f.type) for f in bound.results.fields]
     return spark_schema(fields + [(n, STRING) for n in LATE_COLUMNS if late])
 
 

@@ -22,22 +22,23 @@ from watersmeet.engine.store.visible import met
 
 
 @inlined
-def emit(mem: Memory, frame: Frame, now: int, out: Table, row: int) -> None:
-    """A result is complete: the row numbers of its tuples, and its time."""
-    leaves = out.shape[0] - 1
+def emit(mem: Memory, frame: Frame, now: int, what: int, out: Table, row: int) -> None:
+    """A result is complete: the row numbers of its tuples, its time, and what it is."""
+    leaves = out.shape[0] - L.OUT_BEHIND
     for leaf in range(leaves):
         if mem.stores[leaf, L.KIND] == L.RING:
             out[leaf, row] = frame.bound[leaf] + mem.stores[leaf, L.ROWBASE]
         else:
             out[leaf, row] = mem.words[record(mem, leaf, frame.bound[leaf]) + L.ROWNUM]
     out[leaves, row] = now
+    out[leaves + 1, row] = what
 
 
 @inlined
 def run_pipeline(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Table, control: Words) -> int:
     """Run the pipeline under way to its end (DONE), or until the output is full or a state must grow."""
     pc, start, fresh, row = control[L.PC], control[L.START], control[L.FRESH], control[L.OUT_ROWS]
-    limit, leaves = out.shape[1], out.shape[0] - 1
+    limit, leaves = out.shape[1], out.shape[0] - L.OUT_BEHIND
     g = control[L.GROUP_SINGLY] - 1  # the row of a group, if it is one
     why = L.DONE
     while pc >= start:
@@ -77,7 +78,7 @@ def run_pipeline(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Tab
                             if row == limit:
                                 why = L.OUT_FULL
                                 break
-                            emit(mem, frame, control[L.NOW], out, row)
+                            emit(mem, frame, control[L.NOW], steps.ops[pc + 1, L.TARGET], out, row)
                             row += 1
                             steps.counters[pc, L.MATCHES] += 1
                     tid = after
@@ -100,7 +101,7 @@ def run_pipeline(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Tab
             if row == limit:
                 why = L.OUT_FULL
                 break
-            emit(mem, frame, control[L.NOW], out, row)
+            emit(mem, frame, control[L.NOW], steps.ops[pc, L.TARGET], out, row)
             row += 1
         elif code == L.STORE:
             s = steps.ops[pc, L.TARGET]
@@ -166,8 +167,8 @@ def follow_tuple(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Tab
     why = run_pipeline(mem, steps, frame, group, out, control)
     if why != L.DONE:
         if control[L.GROUP_ROWS] > 0:
-            note_peak(mem, group, control, out.shape[0] - 1)
-            pass_by(mem, group.notes, control[L.GROUP_SINGLY] - 1, out.shape[0] - 1)
+            note_peak(mem, group, control, out.shape[0] - L.OUT_BEHIND)
+            pass_by(mem, group.notes, control[L.GROUP_SINGLY] - 1, out.shape[0] - L.OUT_BEHIND)
         return why
     if control[L.LEAVING] >= 0:
         take_out(mem, control, control[L.STREAM], control[L.LEAVING])

@@ -288,7 +288,7 @@ def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: in
 @inlined
 def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Words) -> int:
     """Count what was probed and found, and write the results down, in the order of the rows that made them. Returns GO_ON."""
-    n, before = out.shape[0] - 1, control[L.OUT_ROWS]
+    n, before = out.shape[0] - L.OUT_BEHIND, control[L.OUT_ROWS]
     for s in range(n):
         pc, level = mem.stores[s, L.PIPE], 0
         if pc < 0:
@@ -309,6 +309,7 @@ def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Wo
             row = before + group.notes[g, L.NOTE_ROW]
             group.notes[g, L.NOTE_ROW] += 1
             out[n, row] = group.notes[g, L.NOTE_NOW]
+            out[n + 1, row] = steps.ops[pc, L.TARGET]
             group.walk[L.WALK_PLACE, p] = row
             group.walk[L.WALK_WHO, p] = p
         for j in range(level, -1, -1):

@@ -19,7 +19,7 @@ def has_caches(mem: Memory, n: int) -> bool:
 @inlined
 def probe_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Words) -> int:
     """Go on with the group that is under way. Returns GO_ON, GROW if a state has no room, OUT_FULL if the output has none."""
-    n = out.shape[0] - 1
+    n = out.shape[0] - L.OUT_BEHIND
     if has_caches(mem, n):
         total = run_cached(mem, steps, group, control, n, out.shape[1])
     else:

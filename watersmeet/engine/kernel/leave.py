@@ -3,7 +3,7 @@
     expire     RANGE: time has passed it by
     push_out   ROWS, PARTITION BY: a newer tuple takes its place
 
-A tuple whose leaving makes results (DSTREAM) runs its pipeline first, and is taken out at the end of it.
+A tuple whose leaving makes results (DSTREAM, CHANGES) runs its pipeline first, and is taken out at the end of it.
 """
 
 from __future__ import annotations

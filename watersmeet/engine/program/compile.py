@@ -123,20 +123,20 @@ class _Compiler:
     def program(self) -> Program:
         arrive: list[tuple[Op, ...]] = []
         leave: list[tuple[Op, ...]] = []
-        deletes = self.bound.query.emit == "DSTREAM"
+        emit = self.bound.query.emit
         for alias in self.bound.aliases:
             if self.bound.source(alias).static:
                 arrive.append(())
                 leave.append(())
                 continue
             steps: list[Op] = list(self._way(alias))
-            if not deletes:
-                arrive.append((*steps, Emit()))
-                leave.append(())
-                continue
             kept = [i for i, op in enumerate(steps) if isinstance(op, _UPKEEP)]
-            arrive.append((*steps[: kept[-1] + 1], End()) if kept else ())
-            leave.append((*(op for op in steps if not isinstance(op, _UPKEEP)), Emit()))
+            if emit != "DSTREAM":
+                arrive.append((*steps, Emit("insert")))
+            else:
+                arrive.append((*steps[: kept[-1] + 1], End()) if kept else ())
+            deletes = (*(op for op in steps if not isinstance(op, _UPKEEP)), Emit("delete"))
+            leave.append(deletes if emit != "ISTREAM" else ())
         fill = []
         for node, store in self.of_node.items():
             driver = next(leaves(node)).stream

@@ -63,7 +63,7 @@ INSERTS: Final = 25
 EXPIRIES: Final = 26
 PIPE: Final = 27  # first op of the pipeline that an arriving tuple runs; -1: none
 DEAD_COUNT: Final = 28
-LEAVE_PIPE: Final = 29  # first op of the pipeline that a leaving tuple runs (DSTREAM); -1: none
+LEAVE_PIPE: Final = 29  # first op of the pipeline that a leaving tuple runs (DSTREAM, CHANGES); -1: none
 EAGER: Final = 30  # whether a leaving tuple must be taken out of an index
 HELD: Final = 31  # whether states refer to tuples of this window
 TIMES_AT: Final = 32  # timestamp of a slot of a window: TIMES_AT + slot; DEAD if it does not join
@@ -108,7 +108,7 @@ MAX_KEYS: Final = 4
 
 # columns of the table of ops
 CODE: Final = 0
-TARGET: Final = 1  # store probed or stored into
+TARGET: Final = 1  # store probed or stored into; of EMIT: what the result is, INSERT or DELETE
 INDEX: Final = 2
 OP_NKEYS: Final = 3
 OP_KEY0: Final = 4  # MAX_KEYS pairs (leaf, word) that make the key; for an ordered index: low and high bound
@@ -134,6 +134,11 @@ CREATE: Final = 4
 UPDATE: Final = 5
 LOOKUP: Final = 6  # from here on and PROBE: ops that are come back to
 DROP: Final = 7
+
+# what is emitted: the row numbers of a result's tuples, one row of the output for each leaf; behind them its time, and what it is
+OUT_BEHIND: Final = 2  # rows of the output that are not leaves
+INSERT: Final = 0  # the result has come about
+DELETE: Final = 1  # the first of its tuples leaves
 
 # columns of the table of checks: (comparison, leaf, word, leaf, word)
 CHECK_WIDTH: Final = 5

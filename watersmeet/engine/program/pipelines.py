@@ -114,6 +114,7 @@ def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) 
         row[L.CODE] = L.LOOKUP if isinstance(op, Lookup) else L.DROP
     else:
         row[L.CODE] = L.EMIT if isinstance(op, Emit) else L.FILLED
+        row[L.TARGET] = L.DELETE if isinstance(op, Emit) and op.change == "delete" else L.INSERT
     return row
 
 

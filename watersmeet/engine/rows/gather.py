@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.data import arrow_type, flat
+from watersmeet.data import arrow_schema, arrow_type, flat
+from watersmeet.engine.program import layout as L
 from watersmeet.engine.rows.payload import Payload
 from watersmeet.engine.rows.vector import truths, vector
 from watersmeet.model.bind import BoundQuery
-from watersmeet.model.expr import Column, Expr, type_of, walk
-from watersmeet.model.query import RESULT_TS
+from watersmeet.model.expr import Column, Expr, walk
 from watersmeet.model.types import TIMESTAMP
+
+_CHANGES = pa.array(["insert", "delete"])  # in the order of L.INSERT and L.DELETE
 
 
 class Gather:
@@ -25,10 +27,7 @@ class Gather:
                 if isinstance(node, Column) and node.stream is not None:
                     used[node.stream][node.name] = None
         self.used = used
-        self.output = pa.schema(
-            [pa.field(name, arrow_type(type_of(expr))) for name, expr in bound.outputs]
-            + [pa.field(RESULT_TS, arrow_type(TIMESTAMP))]
-        )
+        self.output = arrow_schema(bound.results)
 
     def needs(self, alias: str) -> list[str]:
         """The columns of a stream that filters and results look at."""
@@ -41,7 +40,7 @@ class Gather:
         )
 
     def results(self, payloads: list[Payload], candidates: Any) -> pa.RecordBatch:
-        """`candidates`: a row of row numbers for each stream in FROM order, then the result timestamps."""
+        """`candidates`: a row of row numbers for each stream in FROM order, then the result timestamps, then what they are."""
         for expr in self.late:
             if candidates.shape[1] == 0:
                 break
@@ -54,7 +53,10 @@ class Gather:
             _typed(vector(expr, columns.read, n), field.type)
             for (_, expr), field in zip(self.bound.outputs, self.output)
         ]
-        made.append(pa.array(candidates[-1].copy()).cast(arrow_type(TIMESTAMP)))
+        made.append(pa.array(candidates[-2].copy()).cast(arrow_type(TIMESTAMP)))
+        if self.bound.query.emit == "CHANGES":
+            kinds = pa.array((candidates[-1] == L.DELETE).astype(np.int8))
+            made.append(pa.DictionaryArray.from_arrays(kinds, _CHANGES).cast(pa.string()))
         return pa.RecordBatch.from_arrays(made, schema=self.output)
 
 
