@@ -81,6 +81,16 @@ def test_run_writes_elsewhere_if_told_so(folder: Path, name: str) -> None:
     assert not Path("out").exists()
 
 
+def test_run_writes_changes(folder: Path) -> None:
+    Path("job.sql").write_text(
+        JOB.replace("EMIT ISTREAM INTO 'out/' FORMAT parquet", "EMIT CHANGES INTO 'out.json' FORMAT json")
+    )
+    result = call("run", "job.sql")
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in Path("out.json").read_text().splitlines()]
+    assert [(row["id"], row["change"]) for row in found] == [(1, "insert"), (1, "delete")]
+
+
 def test_run_without_into_shows_the_first_rows_only(folder: Path) -> None:
     Path("job.sql").write_text(
         JOB.replace(" INTO 'out/' FORMAT parquet", "").replace("p.order_id", "p.order_id % 1 + o.id")

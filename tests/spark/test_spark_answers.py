@@ -56,8 +56,8 @@ def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: in
     assert (wrong := same_rows(script.answer(case.expected.schema), case.expected)) is None, f"{wrong}\n{case}"
 
 
-# Seeds with results, of 2 to 5 streams, and among them all kinds of windows, DSTREAM, static tables and self-joins.
-@pytest.mark.parametrize(("seed", "cells"), [(52, 3), (22, 2), (25, 8), (26, 1)])
+# Seeds with results, of 2 to 5 streams, and among them all kinds of windows, DSTREAM, CHANGES, static tables and self-joins.
+@pytest.mark.parametrize(("seed", "cells"), [(52, 3), (22, 2), (25, 8), (26, 1), (29, 2)])
 def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, cells: int) -> None:
     _check(spark, tmp_path, seed, cells, 2)
 

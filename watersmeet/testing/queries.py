@@ -109,7 +109,7 @@ def random_query(
     select = _select(rng, entries)
     declared = {e.stream.name: _declaration(rng, e.stream, tick_us, idle) for e in entries}
     return Query(
-        select, sources, tuple(where), emit=emit or rng.choice(("ISTREAM", "ISTREAM", "DSTREAM", "CHANGES")),
+        select, sources, tuple(where), emit=emit or rng.choice(("ISTREAM", "CHANGES", "ISTREAM", "DSTREAM")),
         declarations=tuple(declared.values()),
     )  # fmt: skip
 
