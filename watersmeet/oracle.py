@@ -24,10 +24,9 @@ def results_and_late(text: str | Query, data: Tables | Iterable[Tables]) -> tupl
     """The results, and the rows that came too late to take part, each with the name of its stream."""
     bound, tables, batches = plain_batches(parse(text) if isinstance(text, str) else text, data)
     rows, late = _on_time(bound, batches)
-    conditions, now = Conditions(bound), -inf
+    conditions, now, began = Conditions(bound), -inf, list[tuple[float, str, dict[str, Tuple]]]()
     windows: dict[str, list[Tuple]] = {alias: [] for alias in bound.aliases}
-    results: list[tuple[float, dict[str, Tuple]]] = []
-    for new in _in_global_order(bound, tables | rows, conditions):
+    for new in (arrivals := _in_global_order(bound, tables | rows, conditions)):
         now, window = new.ts, bound.source(new.alias).window
         # It enters its window, and those whose time is over leave theirs: ts + size + 1 (RANGE), or pushed out (ROWS).
         if window and window.kind == "RANGE":
@@ -37,17 +36,18 @@ def results_and_late(text: str | Query, data: Tables | Iterable[Tables]) -> tupl
             same[0].leaves = now
         windows[new.alias].append(new)
         windows = {alias: [t for t in held if t.leaves > now] for alias, held in windows.items()}
-        # It makes results with one tuple from each other window, if all predicates hold.
+        # Results begin: it with one tuple from each other window, if all predicates hold.
         made = [{new.alias: new}] if window and new.selected else []
         for alias, joins in conditions.steps(new.alias):
             made = [{**m, alias: t} for m in made for t in windows[alias] if t.selected and joins(t, m)]
-        results += [(now, members) for members in made]
-    # A result comes about when its last tuple arrives, and ends when its first one leaves.
-    began = [(ts, "insert", members) for ts, members in results]
-    ended = [(min(t.leaves for t in members.values()), "delete", members) for _, members in results]
+        began += [(now, "insert", members) for members in made]
+    ended = [(min(t.leaves for t in members.values()), "delete", members) for _, _, members in began]
     changes = {"ISTREAM": began, "DSTREAM": ended, "CHANGES": began + ended}[bound.query.emit]
-    # Residual predicates are evaluated on what is about to be emitted, and on nothing else.
+    # A result ends when its first tuple leaves. Residual predicates are evaluated on what is about to be emitted only.
     emitted = [change for change in changes if change[0] <= now and conditions.residual(change[2])]
+    # A tuple of the preserved stream (LEFT JOIN) that was in none comes out alone when it leaves, at the latest at the end.
+    in_results = {t for _, _, members in emitted for t in members.values()}
+    emitted += [(min(t.leaves, now), "insert", {t.alias: t}) for t in arrivals if t.shown and t not in in_results]
     return plain_results(bound, emitted), late
 
 

@@ -193,16 +193,20 @@ class RandomQueries:
     ) -> Query:
         windows = {s.alias: s.window for s in sources if s.window}
         fresh = self.r.sample(sorted(windows), self.r.randint(0, len(windows))) if self.r.random() < 0.3 else []
+        preserves = bool(where) and sources[0].window is not None and self.r.random() < 0.2
+        cut = self.r.randint(1, len(where)) if preserves else 0
         return Query(
             tuple(select),
             tuple(sources),
-            tuple(where),
+            tuple(where[cut:]),
             tuple(Freshness(a, windows[a].size + self._us()) for a in fresh),
             self._budget() if self.r.random() < 0.3 else None,
-            self._overload(sorted(windows)) if self.r.random() < 0.4 else Overload(),
-            self.r.choice(["ISTREAM", "DSTREAM", "CHANGES"]),
+            self._overload(sorted(windows)) if self.r.random() < 0.4 and not preserves else Overload(),
+            "ISTREAM" if preserves else self.r.choice(["ISTREAM", "DSTREAM", "CHANGES"]),
             self._location() if self.r.random() < 0.3 else None,
             declarations,
+            preserves,
+            tuple(where[:cut]),
         )
 
     def _budget(self) -> Budget:

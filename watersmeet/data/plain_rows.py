@@ -42,7 +42,8 @@ def plain_table(schema: Schema, columns: Sequence[Sequence[Any]]) -> pa.Table:
 
 def plain_results(bound: BoundQuery, results: Sequence[tuple[float, str, Mapping[str, Tuple]]]) -> pa.Table:
     """The table of results, each a time, a change and a combination: the selected columns, then `result_ts` and, if asked for, `change`."""
-    rows = [{alias: member.row for alias, member in combination.items()} for _, _, combination in results]
+    absent = {source.alias: dict.fromkeys(source.schema.names) for source in bound.sources}
+    rows = [absent | {alias: member.row for alias, member in combination.items()} for _, _, combination in results]
     columns = [[value(r) for r in rows] for value in (evaluator(e) for _, e in bound.outputs)]
     added: list[list[Any]] = [[ts for ts, _, _ in results], [change for _, change, _ in results]]
     return plain_table(bound.results, [*columns, *added[: len(bound.results.fields) - len(columns)]])

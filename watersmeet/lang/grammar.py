@@ -40,10 +40,11 @@ class Grammar(Expressions):
     declaration := CREATE (STREAM | TABLE) name '(' name type {',' name type} ')' {property}
     property    := FROM location | TIMESTAMP name | LATENESS duration | IDLE duration
     location    := string FORMAT name [OPTIONS '(' string '=' string {',' string '=' string} ')']
-    select      := SELECT output {',' output} FROM source {join} {clause}
+    select      := SELECT output {',' output} FROM from {clause}
     output      := '*' | name '.' '*' | expression [[AS] name]
     source      := name [window] [[AS] name]            the window may also stand after the alias
     window      := '[' (RANGE duration | [RANGE] UNBOUNDED | [PARTITION BY name {',' name}] ROWS n) ']'
+    from        := source {join} | source LEFT [OUTER] JOIN (source | '(' source {join} ')') ON condition
     join        := ',' source | [INNER | CROSS] JOIN source [ON condition]
     clause      := WHERE condition | FRESHNESS '(' name duration {',' ...} ')' | BUDGET '(' limit {',' limit} ')'
                  | ON OVERLOAD action {AND action} | EMIT (ISTREAM | DSTREAM | CHANGES) [INTO location]     each at most once
@@ -149,18 +150,19 @@ class Grammar(Expressions):
         select = self.listed(self._output)
         if not self._match_text_seq("FROM"):
             self.unexpected(",", "FROM")
-        sources, where = self._from()
+        sources, joined, preserves = self._from()
         found: dict[str, Any] = {}
         while clause := self._clause():
             self._once(found, *clause)
         if self._curr and self._curr.token_type != TokenType.SEMICOLON:
             left = [c for c in _CLAUSES if c not in found]
-            self.unexpected(*((",", "JOIN") if not found else ()), *left, *_ENDS)
+            self.unexpected(*((",", "JOIN") if not found and not preserves else ()), *left, *_ENDS)
         self._end_of_statement()
         emit, into = found.get("EMIT", ("ISTREAM", None))
         return Query(
-            tuple(select), tuple(sources), (*where, *found.get("WHERE", ())), tuple(found.get("FRESHNESS", ())),
-            found.get("BUDGET"), found.get("ON OVERLOAD", Overload()), emit, into, declarations,
+            tuple(select), tuple(sources), (*(() if preserves else joined), *found.get("WHERE", ())),
+            tuple(found.get("FRESHNESS", ())), found.get("BUDGET"), found.get("ON OVERLOAD", Overload()), emit, into, declarations,
+            preserves, tuple(joined) if preserves else (),
         )  # fmt: skip
 
     def _output(self) -> Output:
@@ -182,9 +184,36 @@ class Grammar(Expressions):
             return self.name()
         return None
 
-    def _from(self) -> tuple[list[Source], list[Expr]]:
-        """The sources, and the conditions of ON in written order: A JOIN B ON p is A, B WHERE p."""
+    def _from(self) -> tuple[list[Source], list[Expr], bool]:
+        """The sources, the conditions of ON in written order, and whether the first source is preserved.
+
+        A JOIN B ON p is A, B WHERE p; A LEFT JOIN (B JOIN C ON p) ON q is A LEFT JOIN (B, C) ON p AND q.
+        """
         sources, conditions = [self._source()], list[Expr]()
+        if self._match_text_seq("LEFT", "JOIN") or self._match_text_seq("LEFT", "OUTER", "JOIN"):
+            return self._left_join(sources)
+        sources, conditions = self._joins(sources, conditions)
+        return sources, conditions, False
+
+    def _left_join(self, sources: list[Source]) -> tuple[list[Source], list[Expr], bool]:
+        conditions = list[Expr]()
+        subquery = self._next.text.upper() in ("SELECT", "WITH") and self._next.token_type not in NAMES
+        if self.is_at(TokenType.L_PAREN) and not subquery:
+            self._advance()
+            others, conditions = self._joins([self._source()], conditions)
+            self.expect(TokenType.R_PAREN, ")", ",", "JOIN")
+            sources += others
+        else:
+            sources.append(self._source())
+        if self._match_text_seq("ON", "OVERLOAD", advance=False) or not self._match_text_seq("ON"):
+            self.unexpected("ON")
+        conditions += self.conditions()
+        if self._curr.text.upper() in ("LEFT", "INNER", "CROSS", "JOIN") or self.is_at(TokenType.COMMA):
+            hint = "join all others in parentheses: a [...] LEFT JOIN (b [...] JOIN c [...] ON ...) ON ..."
+            raise wrong("nothing can be joined behind a LEFT JOIN", self.here, hint)
+        return sources, conditions, True
+
+    def _joins(self, sources: list[Source], conditions: list[Expr]) -> tuple[list[Source], list[Expr]]:
         while True:
             if self._match(TokenType.COMMA):
                 sources.append(self._source())

@@ -8,7 +8,8 @@ _LATER = "on the streaming DataFrame that wm.stream returns, or on the rows of w
 _BEFORE = "compute it before the join, or on what comes out of it"
 _AGGREGATE = f"aggregate {_LATER}"
 _OUTER = (
-    "this is an inner join: JOIN ... ON, or commas and WHERE; find rows without a partner with Spark's own outer join"
+    "rows of one stream without a partner: begin FROM with it, and join the others in parentheses: a [...] LEFT JOIN (b [...] JOIN c"
+    " [...] ON ...) ON ..."
 )
 _SUBQUERY = "join with the stream or table itself, or make the inner result a stream first and pass it by name"
 _HERE = "operators, CAST, CASE, COALESCE, LOWER, UPPER, SUBSTRING, ABS and DATE_TRUNC can be used here"
@@ -17,7 +18,7 @@ _NOW = "time here is event time: compare with the timestamp columns, or pass the
 
 # Found where it cannot stand: the word, what it is called, what to do instead.
 WORDS: Final = {
-    "LEFT": ("LEFT JOIN", _OUTER),
+    "LEFT": ("a LEFT JOIN behind another join", _OUTER),
     "RIGHT": ("RIGHT JOIN", _OUTER),
     "FULL": ("FULL JOIN", _OUTER),
     "OUTER": ("OUTER JOIN", _OUTER),

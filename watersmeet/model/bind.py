@@ -91,6 +91,7 @@ class BoundQuery:
     outputs: (name, expression) of each result column, stars expanded; what `added` says comes after them.
     selections: for each alias the predicates on it alone, in written order.
     equalities, comparisons: between two streams. residuals: the rest.
+    chosen: with a LEFT JOIN, the selections of the preserved stream that WHERE has: a row that passes them comes out, joined or not.
     """
 
     query: Query
@@ -100,6 +101,11 @@ class BoundQuery:
     equalities: tuple[Comparison, ...]
     comparisons: tuple[Comparison, ...]
     residuals: tuple[Expr, ...]
+    chosen: tuple[Expr, ...] = ()
+
+    @property
+    def preserved(self) -> str | None:
+        return self.query.preserved
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -128,7 +134,9 @@ def bind(query: Query, schemas: Mapping[str, Schema] | None = None) -> BoundQuer
     equalities: list[Comparison] = []
     comparisons: list[Comparison] = []
     residuals: list[Expr] = []
-    for written in query.where:
+    chosen = _chosen(query, binder) if query.preserves else ()
+    selections[sources[0].alias] += chosen
+    for written in query.on if query.preserves else query.where:
         for conjunct in _conjuncts(binder.predicate(written)):
             used = streams_of(conjunct)
             if len(used) < 2:
@@ -143,8 +151,20 @@ def bind(query: Query, schemas: Mapping[str, Schema] | None = None) -> BoundQuer
                 comparisons.append(between)
     return BoundQuery(
         query, sources, _outputs(query, sources, binder), {a: tuple(s) for a, s in selections.items()},
-        tuple(equalities), tuple(comparisons), tuple(residuals),
+        tuple(equalities), tuple(comparisons), tuple(residuals), chosen,
     )  # fmt: skip
+
+
+def _chosen(query: Query, binder: _Binder) -> tuple[Expr, ...]:
+    """The conditions of WHERE beside a LEFT JOIN: on the preserved stream alone."""
+    made: list[Expr] = []
+    for written in query.where:
+        for conjunct in _conjuncts(binder.predicate(written)):
+            if not streams_of(conjunct) <= {query.preserved}:
+                hint = f"put it into ON; WHERE chooses rows of '{query.preserved}' before the LEFT JOIN"
+                raise QueryError(f"WHERE names other streams than '{query.preserved}'", None, *_at(written), hint)
+            made.append(conjunct)
+    return tuple(made)
 
 
 def _source(query: Query, source: Source, schemas: Mapping[str, Schema]) -> BoundSource:

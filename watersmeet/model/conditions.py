@@ -19,6 +19,7 @@ class Tuple:
     partition: the values of PARTITION BY, as a key.
     selected: whether it passes the predicates on its stream alone.
     sides[k]: the value of its side of the k-th predicate between two streams, NULL where it has none.
+    shown: whether it comes out although nothing joins it: it is of the preserved stream of a LEFT JOIN, and WHERE lets it through.
     leaves: the time at which its window lets it go, as far as that is known.
     """
 
@@ -28,6 +29,7 @@ class Tuple:
     partition: tuple[Any, ...]
     selected: bool
     sides: list[Any]
+    shown: bool = False
     leaves: float = inf
 
 
@@ -53,6 +55,7 @@ class Conditions:
             for a in bound.aliases
         }
         self.residuals = [evaluator(e) for e in bound.residuals]
+        self.preserved, self.chosen = bound.preserved, [evaluator(e) for e in bound.chosen]
 
     def arrive(self, source: BoundSource, row: Mapping[str, Any]) -> Tuple:
         alias, alone, window = source.alias, {source.alias: row}, source.window
@@ -60,7 +63,8 @@ class Conditions:
         columns = [found.name for c in (window.partition if window else ()) if (found := source.schema.find(c))]
         selected = all(selection(alone) is True for selection in self.selections[alias])
         sides = [side(alone) for side in self.sides[alias]] if selected else []
-        return Tuple(alias, row, ts, tuple(order_key(row[c]) for c in columns), selected, sides)
+        shown = alias == self.preserved and all(choice(alone) is True for choice in self.chosen)
+        return Tuple(alias, row, ts, tuple(order_key(row[c]) for c in columns), selected, sides, shown)
 
     def steps(self, first: str) -> list[tuple[str, Callable[[Tuple, Combination], bool]]]:
         """The other streams, joined ones first, each with what its tuple must satisfy with those of the streams before it."""

@@ -48,6 +48,8 @@ def describe(bound: BoundQuery) -> str:
 
 
 def _emitted(bound: BoundQuery) -> Iterator[str]:
+    if bound.preserved:
+        yield f"and the rows of {bound.preserved} that were in none, with NULLs, when they leave their window or at the end"
     if bound.query.emit == "DSTREAM":
         yield "each when the first of its tuples leaves its window"
     elif bound.query.emit == "CHANGES":

@@ -192,7 +192,8 @@ class Freshness:
 class Query:
     """A whole job: declarations, and one SELECT with what it demands and allows.
 
-    `joined` keeps nothing of how FROM was written: `A JOIN B ON p` is `A, B WHERE p`.
+    Nothing is kept of how FROM was written: `A JOIN B ON p` is `A, B WHERE p`. But `A LEFT JOIN (B, C) ON p` preserves A, its first source:
+    then `on` has all conditions of the join, and `where` those that choose rows of A before it.
     """
 
     select: tuple[Output, ...]
@@ -204,9 +205,12 @@ class Query:
     emit: str = "ISTREAM"
     into: Location | None = None
     declarations: tuple[Declaration, ...] = ()
+    preserves: bool = False
+    on: tuple[Expr, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_sources()
+        self._check_preserved()
         self._check_aliases()
         if not self.select:
             raise QueryError("SELECT names no columns")
@@ -269,6 +273,25 @@ class Query:
         if not any(s.window for s in self.sources):
             raise QueryError("at least one entry of FROM must be a stream with a window")
 
+    def _check_preserved(self) -> None:
+        first = self.sources[0]
+        where = (None, *_place(first.at))
+        if not self.preserves:
+            if self.on:
+                raise QueryError("conditions of ON stand in WHERE unless a LEFT JOIN has them")
+            return
+        if not self.on:
+            raise QueryError("LEFT JOIN needs a condition", *where, "LEFT JOIN ... ON a.x = b.x")
+        if first.window is None:
+            hint = "its rows never leave; begin FROM with a stream and its window"
+            raise QueryError(f"LEFT JOIN: '{first.alias}' is a table", *where, hint)
+        if self.emit != "ISTREAM":
+            hint = "unmatched rows come with EMIT ISTREAM; for what ends use a query without LEFT JOIN"
+            raise QueryError(f"EMIT {self.emit} and LEFT JOIN do not go together", *where, hint)
+        if not self.overload.exact:
+            hint = "a row would be called unmatched because its partner was given up; use ON OVERLOAD WAIT"
+            raise QueryError(f"{str(self.overload).partition(' (')[0]} and LEFT JOIN do not go together", *where, hint)
+
     def _check_aliases(self) -> None:
         aliases = [s.alias for s in self.sources]
 
@@ -279,7 +302,7 @@ class Query:
         for output in self.select:
             if output.star:
                 known(output.star, "SELECT", output.at)
-        for expr in [o.expr for o in self.select if o.expr is not None] + list(self.where):
+        for expr in [o.expr for o in self.select if o.expr is not None] + [*self.on, *self.where]:
             for node in walk(expr):
                 stream = getattr(node, "stream", None)
                 if stream is not None:
@@ -312,6 +335,11 @@ class Query:
     def aliases(self) -> tuple[str, ...]:
         return tuple(s.alias for s in self.sources)
 
+    @property
+    def preserved(self) -> str | None:
+        """The alias whose rows come out although nothing joins them (LEFT JOIN)."""
+        return self.sources[0].alias if self.preserves else None
+
     def declaration(self, stream: str) -> Declaration | None:
         return next((d for d in self.declarations if d.name == stream), None)
 
@@ -320,9 +348,13 @@ class Query:
         if lines:
             lines.append("")
         lines.append(f"SELECT {', '.join(map(str, self.select))}")
-        lines.append(f"FROM {', '.join(map(str, self.sources))}")
+        if self.preserves:
+            first, *rest = map(str, self.sources)
+            lines.append(f"FROM {first} LEFT JOIN ({', '.join(rest)})\n  ON {_conjunction(self.on)}")
+        else:
+            lines.append(f"FROM {', '.join(map(str, self.sources))}")
         if self.where:
-            lines.append("WHERE " + "\n  AND ".join(f"({w})" if isinstance(w, Or) else str(w) for w in self.where))
+            lines.append(f"WHERE {_conjunction(self.where)}")
         if self.freshness:
             lines.append(f"FRESHNESS ({', '.join(map(str, self.freshness))})")
         if self.budget:
@@ -335,6 +367,10 @@ class Query:
 
 MAX_SOURCES: Final = 32
 EMITS: Final = ("ISTREAM", "DSTREAM", "CHANGES")
+
+
+def _conjunction(conditions: tuple[Expr, ...]) -> str:
+    return "\n  AND ".join(f"({c})" if isinstance(c, Or) else str(c) for c in conditions)
 
 
 def _place(at: At | None) -> tuple[int | None, int | None]:

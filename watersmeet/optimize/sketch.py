@@ -22,7 +22,7 @@ def sketch(query: Query) -> BoundQuery:
     equalities: list[Comparison] = []
     comparisons: list[Comparison] = []
     residuals: list[Expr] = []
-    for written in query.where:
+    for written in (*query.where, *query.on):
         for part in _conjuncts(written):
             for node in walk(part):
                 if isinstance(node, Column) and node.stream is None:
