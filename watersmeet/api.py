@@ -95,7 +95,7 @@ def run(
     for released in batches.released():
         late += released.late_rows
         with _shown(progress, sum(t.num_rows for t in released.rows.values())) as shown:
-            for batch in engine.feed(released.rows, released.clock, shown):
+            for batch in engine.feed(released.rows, released.clock, shown, released.ended):
                 give(batch)
     rows = pa.Table.from_batches(made, schema=engine.output)
     measured = engine.metrics() | {"late": late, "seconds": time.perf_counter() - began}

@@ -93,7 +93,7 @@ class Run:
     def steps(self) -> Iterator[pa.Table]:
         """The results of each batch."""
         for released in self.batches.released():
-            batches = list(self.engine.feed(released.rows, released.clock))
+            batches = list(self.engine.feed(released.rows, released.clock, ended=released.ended))
             yield pa.Table.from_batches(batches, self.engine.output)
 
     def rows(self) -> pa.Table:

@@ -27,7 +27,7 @@ class _Moving(Run):
     def steps(self) -> Any:
         self.events: list[Any] = []
         for released in self.batches.released():
-            batches = list(self.engine.feed(released.rows, released.clock))
+            batches = list(self.engine.feed(released.rows, released.clock, ended=released.ended))
             self.events += self.engine.events.take()
             query = self.batches.query
             self.engine = Engine.resume(self.batches.bound, _moved(self.engine.snapshot()), _controller(query))

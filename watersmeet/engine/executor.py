@@ -119,6 +119,7 @@ class Engine:
         engine.control[:] = snapshot.control
         engine.totals, engine.meter = replace(snapshot.totals), replace(snapshot.meter)
         engine.events.next = snapshot.events
+        engine.gather.unmatched = engine.intakes[0].unmatched = snapshot.unmatched
         engine.controller.recall(snapshot.memory)
         return engine
 
@@ -140,6 +141,7 @@ class Engine:
             spans=tuple((p.first, p.next) for p in self.payloads),
             words=arena.m,
             pieces=tuple(list(p.pieces) for p in self.payloads),
+            unmatched=self.gather.unmatched,
         )
 
     def _intake(self, number: int) -> Intake:
@@ -147,9 +149,11 @@ class Engine:
         implied = tuple(expr for alias, expr in JoinGraph.of(bound).implied if alias == source.alias)
         joins = (side for p in (*bound.equalities, *bound.comparisons) for side in (p.left, p.right))
         sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in columns)
+        unmatched = self.gather.unmatched if source.alias == bound.preserved else None
         return Intake(
-            source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides)
-        )
+            source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides),
+            bound.chosen, unmatched,
+        )  # fmt: skip
 
     def _set_shed(self) -> None:
         """Which rows are given up from now on."""
@@ -209,14 +213,15 @@ class Engine:
         self.meter.mark(self.arena, self.totals)
 
     def feed(
-        self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Progress | None = None
+        self, tables: Mapping[str, pa.Table], clock: int = L.DEAD, progress: Progress | None = None, ended: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """Rows by alias, in any order, none before what was fed already.
 
         clock: time has come this far, so what leaves by then leaves, although no row says so (DSTREAM, CHANGES).
         progress: is called with (rows done, rows in all).
+        ended: no more rows will come, so what has not been in a result never will be (LEFT JOIN).
         """
-        work = self._fed(tables, clock, progress)
+        work = self._fed(tables, clock, progress, ended)
         self.feeding = True
         while True:
             self.meter.start()
@@ -227,8 +232,15 @@ class Engine:
             yield made
         self.feeding = False
 
-    def _fed(self, tables: Mapping[str, pa.Table], clock: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    def _fed(
+        self, tables: Mapping[str, pa.Table], clock: int, progress: Progress | None, ended: bool
+    ) -> Iterator[pa.RecordBatch]:
         yield from self._pieces(tables, clock, progress)
+        if self.gather.unmatched is not None and clock != L.DEAD:
+            alone = self.gather.alone(*self.gather.unmatched.leave(clock, ended))
+            self.totals.results += alone.num_rows
+            if alone.num_rows:
+                yield alone
         self._step()
 
     def _pieces(
@@ -332,20 +344,9 @@ class Engine:
                 payload.forget(int(row[L.ROWBASE] + row[L.FLOOR]))
             elif payload.rows > 2 * row[L.LIVE] + SLACK:
                 records = self.arena.records(k)
-                used = np.flatnonzero(self._taken(k))
+                used = np.flatnonzero(self.arena.taken(k))
                 used = used[np.argsort(records[used, L.ROWNUM])]
                 records[used, L.ROWNUM] = payload.keep(records[used, L.ROWNUM])
-
-    def _taken(self, k: int) -> Any:
-        """Which slots of a pool hold a tuple, be it one that joins or one that only counts."""
-        row, arena = self.arena.S[k], self.arena
-        taken = np.ones(int(row[L.NEXT]), bool)
-        for chain in (L.FREE, L.DEAD_LIST):
-            slot = int(row[chain])
-            while slot >= 0:
-                taken[slot] = False
-                slot = int(arena.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
-        return taken
 
     def apply(self, change: Change) -> None:
         """Change what runs, between two tuples. The only way to do so; each change goes to the event log. What can't be done is refused
@@ -411,13 +412,13 @@ class Engine:
 
     def metrics(self) -> dict[str, Any]:
         """What has happened so far, as numbers by name."""
-        made = asdict(self.totals)
+        made, unmatched = asdict(self.totals), self.gather.unmatched
         for name, count in counted(self.arena).items():
             made[name] += count
         made["state_tuples"] = self.arena.tuples
         made["state_bytes"] = self.arena.bytes
         made["cache_bytes"] = 8 * int(self.arena.S[self.arena.caches.start :, L.WORDS].sum())
-        made["payload_bytes"] = sum(p.bytes for p in self.payloads)
+        made["payload_bytes"] = sum(p.bytes for p in self.payloads) + (unmatched.bytes if unmatched else 0)
         return made
 
     def operators(self) -> tuple[OpCount, ...]:

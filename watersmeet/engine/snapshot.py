@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from watersmeet.engine.metrics import Meter, Totals
+from watersmeet.engine.rows.unmatched import Unmatched
 from watersmeet.model.plan import Plan
 
 LAYOUT: Final = 2  # rises with any change of what a snapshot, or an arena, means
@@ -24,6 +25,7 @@ LAYOUT: Final = 2  # rises with any change of what a snapshot, or an arena, mean
 class Snapshot:
     """plan: the one in use. words: the arena; stores, indexes, counters: its tables. control: the kernel's words between two rows.
     spans, pieces: for each stream the numbers of the rows kept, and the rows. events: how many have been logged. memory: the controller's.
+    unmatched: the rows of the preserved stream (LEFT JOIN).
     """
 
     plan: Plan
@@ -38,6 +40,7 @@ class Snapshot:
     spans: tuple[tuple[int, int], ...]
     words: Any = None
     pieces: tuple[list[pa.Table], ...] = ()
+    unmatched: Unmatched | None = None
 
     @property
     def rest(self) -> Snapshot:

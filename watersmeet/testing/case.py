@@ -12,6 +12,7 @@ from watersmeet.model.plan import Plan
 from watersmeet.model.query import Query
 from watersmeet.oracle import oracle
 from watersmeet.testing.plans import random_plan
+from watersmeet.testing.preserving import preserving
 from watersmeet.testing.queries import random_query
 from watersmeet.testing.streams import random_batches, random_streams
 
@@ -44,8 +45,8 @@ def _shown(value: object) -> str:
     return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
-def random_case(seed: int, *, rows: int | None = None, results: float | None = None) -> Case:
-    """The case of a seed; `rows` for each stream and `results` as in `random_streams`.
+def random_case(seed: int, *, rows: int | None = None, results: float | None = None, preserves: bool = False) -> Case:
+    """The case of a seed; `rows` for each stream and `results` as in `random_streams`; `preserves`: with a LEFT JOIN.
 
     >>> case = random_case(7)
     >>> case.query == random_case(7).query, case.streams == random_case(7).streams
@@ -53,6 +54,8 @@ def random_case(seed: int, *, rows: int | None = None, results: float | None = N
     """
     rng = Random(seed)
     query = random_query(rng)
+    if preserves:
+        query = preserving(rng, query)
     streams = random_streams(rng, query, rows=rows, results=results)
     batches = random_batches(rng, query, streams)
     plan = random_plan(rng, query)

@@ -54,6 +54,10 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
         raise PlanError(
             f"the plan joins {', '.join(sorted(plan.streams))}, but the query {', '.join(sorted(bound.aliases))}"
         )
+    if plan.keep and bound.preserved is not None:
+        raise PlanError(
+            "with a LEFT JOIN no row can be shed: one whose partner was given up would come out as unmatched\n  leave 'keep' out of the plan"
+        )
     asked = {"allow": plan.allow, "retain": plan.retention}
     given_up = [name for name, value in asked.items() if value]
     if given_up:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -78,7 +79,7 @@ class Batches:
             clock.advance()
             yield self._ready(release, late)
         clock.end()
-        yield self._ready(release, {})
+        yield replace(self._ready(release, {}), ended=True)
 
     def _take_in(self, release: Release[str], tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
         """Rows wait, and move the clock; returns those that are late."""
@@ -99,7 +100,7 @@ class Batches:
     def _complete(self, tables: dict[str, pa.Table]) -> Released:
         rows = self._streams(tables, 1)
         ends = [int(timestamps(t, self.times[n]).max()) for n, t in rows.items() if t.num_rows]
-        return Released(self._by_alias(rows), max(ends, default=NEVER))
+        return Released(self._by_alias(rows), max(ends, default=NEVER), ended=True)
 
     def _by_alias(self, rows: dict[str, pa.Table]) -> dict[str, pa.Table]:
         return {s.alias: rows[s.stream] for s in self.bound.sources if s.stream in rows}

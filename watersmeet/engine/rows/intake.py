@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from watersmeet.data import flat, timestamps
 from watersmeet.engine.program.layout import DEAD
 from watersmeet.engine.rows.shed import Shed
+from watersmeet.engine.rows.unmatched import Unmatched
 from watersmeet.engine.rows.values import encode, mix_into, sortable
 from watersmeet.engine.rows.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
@@ -56,17 +57,20 @@ class Intake:
     """`selections` and `columns`: expressions over this stream; `kept`: the columns that results need.
 
     implied: equalities among this stream's own attributes that follow from those between streams.
+    unmatched: with a LEFT JOIN, of the preserved stream, what keeps its rows until they leave; chosen: the selections that WHERE has.
     sides: this stream's sides of join predicates that are not among `columns`; looked at only because they may fail.
     shed: which of the rows that pass the selections are given up; may be changed while it runs.
     """
 
     def __init__(
         self, source: BoundSource, selections: tuple[Expr, ...], columns: tuple[Expr, ...], kept: list[str],
-        implied: tuple[Expr, ...] = (), sides: tuple[Expr, ...] = (), shed: Shed | None = None,
+        implied: tuple[Expr, ...] = (), sides: tuple[Expr, ...] = (), chosen: tuple[Expr, ...] = (),
+        unmatched: Unmatched | None = None,
     ) -> None:  # fmt: skip
         self.source, self.selections, self.columns, self.kept = source, selections, columns, kept
         self.implied, self.sides = implied, tuple(filter(can_fail, sides))
-        self.shed = shed
+        self.chosen, self.unmatched = chosen, unmatched
+        self.shed: Shed | None = None
         self.counted = counted(source)
 
     def in_order(self, table: pa.Table) -> pa.Table:
@@ -88,6 +92,8 @@ class Intake:
         n = table.num_rows
         ts = np.full(n, BEFORE) if self.source.static else timestamps(table, self.source.timestamp)
         partition = self.partition(table)
+        if self.unmatched is not None:
+            table = self.unmatched.enter(table, ts, self.selected(table, self.chosen), partition)
         passed, given_up, until = self.selected(table), 0, DEAD
         if self.shed is not None:
             dropped = passed & ~self.shed.kept(table)
@@ -107,10 +113,10 @@ class Intake:
         kept = pa.array(alive)
         return Rows(ts[alive], tuple(c[alive] for c in columns), None, None, payload.filter(kept), given_up, until)
 
-    def selected(self, table: pa.Table) -> Any:
+    def selected(self, table: pa.Table, selections: tuple[Expr, ...] | None = None) -> Any:
         """Selections in written order, each on the rows that passed those before it where it could fail on others."""
         alive = np.ones(table.num_rows, bool)
-        for selection in self.selections:
+        for selection in self.selections if selections is None else selections:
             alive &= _truths_among(selection, table, alive)
         return alive
 

@@ -23,11 +23,13 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True)
 class Released:
-    """Rows by alias that may be processed now, those that came too late by stream name, and how far time has come."""
+    """Rows by alias that may be processed now, those that came too late by stream name, how far time has come, and
+    whether it was the last."""
 
     rows: dict[str, pa.Table]
     clock: int
     late: dict[str, pa.Table] = field(default_factory=dict)
+    ended: bool = False
 
     @property
     def late_rows(self) -> int:

@@ -218,6 +218,17 @@ class Arena:
             row[L.FREE] = slot
         row[L.DEAD_COUNT] = 0
 
+    def taken(self, k: int) -> Any:
+        """Which slots of a pool hold a tuple, be it one that joins or one that only counts."""
+        row = self.S[k]
+        taken = np.ones(int(row[L.NEXT]), bool)
+        for chain in (L.FREE, L.DEAD_LIST):
+            slot = int(row[chain])
+            while slot >= 0:
+                taken[slot] = False
+                slot = int(self.h[2 * (row[L.ROWS_AT] + slot * row[L.STRIDE]) + L.FREE_LINK])
+        return taken
+
     def rebase(self) -> None:
         """Take down the ids of rings that have come far; between tuples only."""
         for s in range(self.leaves):
