@@ -45,8 +45,8 @@ def _merged(batches: list[dict[str, pa.Table]], most: int) -> list[dict[str, pa.
     return made
 
 
-def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: int) -> None:
-    case, rng = random_case(seed), Random(seed)
+def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: int, preserves: bool = False) -> None:
+    case, rng = random_case(seed, preserves=preserves), Random(seed)
     script = _script(spark, folder, case, cells=cells).start()
     for batch in _merged(case.batches, batches):
         script.add(batch).run()
@@ -60,6 +60,10 @@ def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: in
 @pytest.mark.parametrize(("seed", "cells"), [(52, 3), (22, 2), (25, 8), (26, 1), (29, 2)])
 def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, cells: int) -> None:
     _check(spark, tmp_path, seed, cells, 2)
+
+
+def test_spark_gives_unmatched_rows_once(spark: SparkSession, tmp_path: Path) -> None:
+    _check(spark, tmp_path, 11, 3, 3, preserves=True)
 
 
 def test_spark_batches_that_are_looked_at_more_than_once(spark: SparkSession, tmp_path: Path) -> None:

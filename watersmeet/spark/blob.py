@@ -24,6 +24,9 @@ Parcel = tuple[int, int, int, int, int, Any]
 
 # Columns that pack adds to rows, under names that a query can't have by accident.
 ALIVE: Final = "_wm_alive"  # whether the row can join here, or only counts towards a ROWS window
+SHOWN: Final = (
+    "_wm_shown"  # of the preserved stream of a LEFT JOIN: whether the row comes out here although nothing joins it
+)
 AGAIN: Final = "_wm_again"  # whether the row was sent under an earlier alias of the same stream already
 
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")

@@ -26,8 +26,9 @@ from watersmeet.engine.rows.release import NEVER, Clock, Release
 from watersmeet.engine.snapshot import LAYOUT, Snapshot
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS
-from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, Parcel, decode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, SHOWN, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
+from watersmeet.spark.marks import load_marks, numbered, store_marks
 from watersmeet.spark.packing import route_hash_check
 from watersmeet.spark.shared_memory import Park
 from watersmeet.spark.spec import EFFECTIVE, LATE_COLUMNS, METRICS, CellSpec
@@ -66,7 +67,7 @@ class Cell:
         fresh, late = self._sort_out_late(came)
         ready = self._release(fresh, ended)
         results = 0
-        for made in self.engine.feed(ready, self.clock.watermark - 1):
+        for made in self.engine.feed(ready, self.clock.watermark - 1, ended=ended):
             results += made.num_rows
             yield self._out(made)
         for name, rows in late if self.spec.late else ():
@@ -119,13 +120,14 @@ class Cell:
             kept, behind = self.release.on_time(k, table)
             source = self.sources[k]
             report = np.full(behind.num_rows, self.home[source.alias])
-            for name, wanted in ((AGAIN, False), (ALIVE, True)):
+            for name, wanted in ((AGAIN, False), (SHOWN if SHOWN in table.column_names else ALIVE, True)):
                 if name in table.column_names:
                     report &= behind.column(name).to_numpy() == wanted
             if report.any():
                 late.append((source.stream, behind.filter(pa.array(report))))
             if kept.num_rows:
-                fresh[k] = kept.drop_columns([AGAIN]) if AGAIN in kept.column_names else kept
+                kept = kept.drop_columns([AGAIN]) if AGAIN in kept.column_names else kept
+                fresh[k] = numbered(self.manifest, kept) if source.alias == self.spec.bound.preserved else kept
         return fresh, late
 
     def _release(self, fresh: dict[int, pa.Table], ended: bool) -> dict[str, pa.Table]:
@@ -219,6 +221,8 @@ class Cell:
                 live = timestamps(released, source.timestamp) >= self._cut(k)
                 tables[source.alias] = released.filter(pa.array(live))
                 self._note_tail(k, tables[source.alias])
+        if (unmatched := self.engine.gather.unmatched) is not None:
+            load_marks(chunks.store, self.manifest, unmatched)
         self.engine.restore(tables)
 
     def _note_tail(self, k: int, released: pa.Table) -> None:
@@ -255,6 +259,8 @@ class Cell:
                 self._trim_partitions(chunks, k)
             chunks.merge(k)
         manifest = self.manifest
+        if (unmatched := self.engine.gather.unmatched) is not None:
+            store_marks(chunks.store, manifest, unmatched, self.release.waiting[0])
         manifest.fingerprint = dict(self.fingerprint)
         manifest.version += 1
         manifest.token = secrets.token_hex(8)
@@ -288,7 +294,7 @@ class Cell:
 
     def _late_rows(self, name: str, rows: pa.Table) -> pa.RecordBatch:
         source = next(s for s in self.sources if s.stream == name and not s.static)
-        shown = [c for c in rows.column_names if c not in (ALIVE, AGAIN, EFFECTIVE)]
+        shown = [c for c in rows.column_names if c not in (ALIVE, SHOWN, AGAIN, EFFECTIVE)]
         texts = [json.dumps(row, default=str, ensure_ascii=False) for row in rows.select(shown).to_pylist()]
         given = {
             RESULT_TS: rows.column(source.timestamp).combine_chunks(),

@@ -59,6 +59,7 @@ class Manifest:
 
     fingerprint: what the state belongs to. version, token: which state this is. high, lowest, watermark: the clock.
     plan: the one in use; given_plan: the one that the query was started with (both not known before layout 3).
+    numbered, marks: of a LEFT JOIN how many rows have a number, and where the marks are: chunk, first number, how many (`marks.py`).
     """
 
     fingerprint: dict[str, str]
@@ -71,6 +72,8 @@ class Manifest:
     chunks: list[Chunk] = field(default_factory=list)
     plan: str = ""
     given_plan: str = ""
+    numbered: int = 0
+    marks: list[int] = field(default_factory=list)
 
     def text(self) -> str:
         made = asdict(self)

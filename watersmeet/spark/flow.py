@@ -74,7 +74,9 @@ def _inlet(
             continue
         written = bound.selections[source.alias]
         # Each selection only sees rows that passed those before it, so Spark takes those at the front.
-        front = next((i for i, s in enumerate(written) if not in_spark(s)), len(written))
+        # Of a preserved stream pack evaluates all, since rows that ON rejects are sent as well.
+        preserved = source.alias == bound.preserved
+        front = 0 if preserved else next((i for i, s in enumerate(written) if not in_spark(s)), len(written))
         mask = f"_wm_mask{number}" if front else None
         if mask:
             masks.append((mask, written[:front]))
@@ -83,9 +85,13 @@ def _inlet(
         used |= {n.name for s in written[front:] for n in walk(s) if isinstance(n, Column)}
         lane = route.lanes[source.alias]
         used |= {n.name for side, _, _ in lane.dimensions if side for n in walk(side) if isinstance(n, Column)}
+        chosen = bound.chosen if preserved else None
+        sends_all = counted(source) or preserved
         keep, needed = plan.drop.get(source.alias, 1.0), needed_schema(bound, source.alias)
         used |= set(needed.names) if keep < 1 else set()
-        branches.append(Branch(source, number, lane, columns, mask, written[front:], counted(source), keep, needed))
+        branches.append(
+            Branch(source, number, lane, columns, mask, written[front:], sends_all, keep, needed, chosen)
+        )
     schema = branches[0].source.schema
     names = tuple(n for n in schema.names if n in used)
     types = tuple((f.name, f.type) for f in schema.fields if f.name in used)

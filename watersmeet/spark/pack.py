@@ -31,8 +31,9 @@ class Branch:
     """One entry of FROM that reads the stream.
 
     number: its position in FROM. mask: the column that says which rows passed the selections that Spark evaluates. rest: the
-    selections that are left. columns: what is sent. counted: whether rows that can't join are sent too (ROWS windows).
-    keep: the share of rows that is not shed, by the columns that are needed.
+    selections that are left. columns: what is sent. counted: whether rows that can't join are sent too (ROWS windows,
+    LEFT JOIN). keep: the share of rows that is not shed, by the columns that are needed. chosen: of the preserved stream of a LEFT JOIN,
+    the selections that WHERE has.
     """
 
     source: BoundSource
@@ -44,6 +45,7 @@ class Branch:
     counted: bool
     keep: float
     needed: Schema
+    chosen: tuple[Expr, ...] | None = None
 
 
 @dataclass(frozen=True)

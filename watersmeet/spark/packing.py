@@ -18,7 +18,7 @@ from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.values import encode, mix_into
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.types import Type
-from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, Parcel, encode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, SHOWN, Parcel, encode_table
 
 if TYPE_CHECKING:
     from watersmeet.spark.pack import Branch, Pack
@@ -38,6 +38,11 @@ class Packing:
             chosen = np.arange(table.num_rows)
         sides = tuple(side for side, _, _ in self.lane.dimensions if side is not None)
         intake = Intake(branch.source, branch.rest, sides, [])
+        shown = None
+        if branch.chosen is not None:
+            shown = intake.selected(table, branch.chosen)
+            if branch.source.window is None or branch.source.window.kind != "ROWS":
+                table, chosen, shown = table.filter(pa.array(shown)), chosen[shown], shown[shown]
         alive = np.ones(table.num_rows, bool) if passed is None or not branch.counted else passed.copy()
         if branch.rest:
             some = np.flatnonzero(alive)
@@ -58,8 +63,8 @@ class Packing:
         self.base = self._bases(sent, columns)
         if again is not None:
             sent = sent.append_column(AGAIN, pa.array(again[chosen]))
-        seen[chosen[selected]] = True
-        self.table, self.alive = sent, alive
+        seen[chosen[selected if shown is None else shown]] = True
+        self.table, self.alive, self.shown = sent, alive, shown
 
     def _bases(self, sent: pa.Table, columns: tuple[Any, ...]) -> Any:
         """The base cell of each row."""
@@ -75,10 +80,9 @@ class Packing:
             return
         if self.lane.everywhere:
             for base in self.lane.bases:
-                here = pa.array(self.alive & (self.base == base))
-                yield from self._send(base, self.table.append_column(ALIVE, here))
+                yield from self._send(base, self._flagged(self.base == base))
             return
-        table = self.table.append_column(ALIVE, pa.array(self.alive)) if self.branch.counted else self.table
+        table = self._flagged(np.ones(self.table.num_rows, bool)) if self.branch.counted else self.table
         if len(self.lane.bases) == 1:
             yield from self._send(0, table)
             return
@@ -89,6 +93,11 @@ class Packing:
             first = int(ends[base - 1]) if base else 0
             if ends[base] > first:
                 yield from self._send(base, table.slice(first, int(ends[base]) - first))
+
+    def _flagged(self, here: Any) -> pa.Table:
+        """The rows with what each is in a cell; outside its own share it only counts."""
+        table = self.table.append_column(ALIVE, pa.array(self.alive & here))
+        return table if self.shown is None else table.append_column(SHOWN, pa.array(self.shown & here))
 
     def _send(self, base: int, table: pa.Table) -> Iterator[Parcel]:
         step = max(1, int(table.num_rows * BLOB_BYTES / max(table.nbytes, 1)))

@@ -100,6 +100,11 @@ def choose_dimensions(bound: BoundQuery, cells: int, rates: Mapping[str, float])
             sides[group.name] = mine
     if cells == 1:
         return ()
+    if (
+        bound.preserved
+    ):  # each of its rows lives in one cell, which knows whether a result had it; the others are copied along
+        sides = {n: split for n, split in sides.items() if bound.preserved in dict(split)}
+        sides = sides or {f"rows of {bound.preserved}": ((bound.preserved, None),)}
     if len(streams) == 1:  # with static tables only: no copies whatever the split
         name, split = next(iter(sides.items()), (f"rows of {streams[0]}", ((streams[0], None),)))
         return (Dimension(name, cells, split),)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from watersmeet.data import arrow_schema
 from watersmeet.engine.control import Controller, unchanging
+from watersmeet.engine.rows.unmatched import NUMBER
 from watersmeet.errors import QueryError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column
@@ -17,7 +18,7 @@ from watersmeet.model.needs import counted, needed_columns
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
-from watersmeet.spark.blob import AGAIN, ALIVE, encode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, SHOWN, encode_table
 from watersmeet.spark.route import Route
 from watersmeet.spark.waiting import WAITING_BYTES
 
@@ -85,20 +86,23 @@ def sent_columns(bound: BoundQuery, alias: str, late: bool) -> tuple[str, ...]:
 
 def cell_bound(bound: BoundQuery, late: bool, order: str) -> BoundQuery:
     """before: selections on all columns -> after: no selections but `alive` where rows are counted, and only the columns sent."""
-    sources, selections = [], {}
+    sources, selections, chosen = [], {}, bound.chosen
     for source in bound.sources:
         names = sent_columns(bound, source.alias, late)
         fields = [f for f in source.schema.fields if f.name in names]
         selections[source.alias] = () if not source.static else bound.selections[source.alias]
-        if counted(source):
+        if counted(source) or source.alias == bound.preserved:
             fields.append(Field(ALIVE, BOOLEAN))
             selections[source.alias] = (Column(source.alias, ALIVE, BOOLEAN),)
+        if source.alias == bound.preserved:
+            fields.append(Field(SHOWN, BOOLEAN))
+            chosen = (Column(source.alias, SHOWN, BOOLEAN),)
         timestamp = source.timestamp
         if order == "arrival" and not source.static:
             timestamp = EFFECTIVE
             fields.append(Field(EFFECTIVE, TIMESTAMP))
         sources.append(replace(source, schema=Schema(tuple(fields)), timestamp=timestamp))
-    return replace(bound, sources=tuple(sources), selections=selections)
+    return replace(bound, sources=tuple(sources), selections=selections, chosen=chosen)
 
 
 def fingerprint(
@@ -132,7 +136,7 @@ def _essence(query: Query) -> Query:
 
 def check_names(bound: BoundQuery, late: bool) -> None:
     """No column may have a name that pack or cells use for their own."""
-    own = (ALIVE, AGAIN, EFFECTIVE, METRICS)
+    own = (ALIVE, SHOWN, AGAIN, NUMBER, EFFECTIVE, METRICS)
     for source in bound.sources:
         for name in source.schema.names:
             if name in own:
