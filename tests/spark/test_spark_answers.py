@@ -63,7 +63,7 @@ def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, 
 
 
 def test_spark_gives_unmatched_rows_once(spark: SparkSession, tmp_path: Path) -> None:
-    _check(spark, tmp_path, 11, 3, 3, preserves=True)
+    _check(spark, tmp_path, 36, 3, 3, preserves=True)
 
 
 def test_spark_batches_that_are_looked_at_more_than_once(spark: SparkSession, tmp_path: Path) -> None:
