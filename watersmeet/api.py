@@ -240,13 +240,15 @@ def choose(
         return found.plan
     if found.kept is not None:
         found = decide(bound, stats, budget, kind=plan, head_room=HEAD_ROOM)
-    if found.kept is not None and found.retention is None and not found.overload.direct:
+    if found.kept is not None and found.retention is None and not found.overload.direct and bound.preserved is None:
         assert found.plan is not None
         warn(f"no exact plan fits the budget\n  {shedding(found)}", BudgetWarning, stacklevel=3)
         return found.plan
     exact = replace(bound, query=replace(bound.query, overload=Overload(), budget=None))
     asked = " and ".join(n for n, on in (("DIRECT", found.overload.direct), ("EVICT", found.overload.evict)) if on)
     done = f"\n  ON OVERLOAD {asked} is not carried out yet" if asked else ""
+    if found.kept is not None and bound.preserved is not None:
+        done += "\n  with a LEFT JOIN nothing is shed: a row whose partner was given up would come out as unmatched"
     warn(
         f"{refusal(found)}{done}\n  it runs the cheapest plan, exactly, and may fall behind",
         BudgetWarning,

@@ -75,7 +75,7 @@ class Replan:
         ).problem
         allowed = replace(self.bound.query.overload, direct=False, evict=False, using=None)
         decision = decide_problem(problem, Limits.of(self.budget), budget=self.budget)
-        if decision.plan is None and allowed.shed:
+        if decision.plan is None and allowed.shed and self.bound.preserved is None:
             decision = decide_problem(problem, Limits.of(self.budget, HEAD_ROOM), overload=allowed, budget=self.budget)
         found = decision.plan
         if found is None or (found.root, found.keep) == (seen.plan.root, seen.plan.keep):

@@ -89,9 +89,7 @@ def _inlet(
         sends_all = counted(source) or preserved
         keep, needed = plan.drop.get(source.alias, 1.0), needed_schema(bound, source.alias)
         used |= set(needed.names) if keep < 1 else set()
-        branches.append(
-            Branch(source, number, lane, columns, mask, written[front:], sends_all, keep, needed, chosen)
-        )
+        branches.append(Branch(source, number, lane, columns, mask, written[front:], sends_all, keep, needed, chosen))
     schema = branches[0].source.schema
     names = tuple(n for n in schema.names if n in used)
     types = tuple((f.name, f.type) for f in schema.fields if f.name in used)

@@ -56,7 +56,8 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
         )
     if plan.keep and bound.preserved is not None:
         raise PlanError(
-            "with a LEFT JOIN no row can be shed: one whose partner was given up would come out as unmatched\n  leave 'keep' out of the plan"
+            "with a LEFT JOIN no row can be shed: one whose partner was given up would come out as unmatched"
+            "\n  leave 'keep' out of the plan"
         )
     asked = {"allow": plan.allow, "retain": plan.retention}
     given_up = [name for name, value in asked.items() if value]
