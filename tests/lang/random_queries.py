@@ -29,12 +29,14 @@ from watersmeet.model.expr import (
     children,
     walk,
 )
+from watersmeet.model.location import BadRows
 from watersmeet.model.query import Declaration, Freshness, Location, Output, Overload, Query, ShedTerm, Source
 from watersmeet.model.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
+    EPOCH_UNITS,
     INTERVAL,
     NULL,
     RESERVED,
@@ -159,10 +161,19 @@ class RandomQueries:
         fields = [Field(n, self.r.choice(COLUMN_TYPES)) for n in names]
         location = self._location() if self.r.random() < 0.7 else None
         if self.r.random() < 0.3:
-            return Declaration(name, Schema(tuple(fields)), location, static=True)
-        fields.insert(self.r.randint(0, len(fields)), Field(first, TIMESTAMP))
+            return Declaration(name, Schema(tuple(fields)), location, static=True, bad_rows=self._bad_rows())
+        unit = self.r.choice([None, *EPOCH_UNITS])
+        fields.insert(self.r.randint(0, len(fields)), Field(first, TIMESTAMP, unit))
         idle = self._us() if self.r.random() < 0.5 else None
-        return Declaration(name, Schema(tuple(fields)), location, False, first, self._us() * self.r.randint(0, 1), idle)
+        lateness = self._us() * self.r.randint(0, 1)
+        return Declaration(name, Schema(tuple(fields)), location, False, first, lateness, idle, self._bad_rows())
+
+    def _bad_rows(self) -> BadRows:
+        action = self.r.choice(["FAIL", "FAIL", "SKIP", "INTO"])
+        return BadRows(action, self._aside() if action == "INTO" else None)
+
+    def _aside(self) -> Location:
+        return Location(self.r.choice(_TEXTS), self._names(1)[0])
 
     def _window(self, names: list[str]) -> Window:
         kind = self.r.randint(0, 3)
@@ -207,6 +218,7 @@ class RandomQueries:
             declarations,
             preserves,
             tuple(where[:cut]),
+            self._aside() if self.r.random() < 0.2 else None,
         )
 
     def _budget(self) -> Budget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from watersmeet.model.expr import (
     Literal,
     Negate,
 )
+from watersmeet.model.location import BadRows
 from watersmeet.model.query import Declaration, Freshness, Location, Output, Overload, Query, ShedTerm, Source
 from watersmeet.model.types import (
     BIGINT,
@@ -253,9 +255,25 @@ def test_declarations() -> None:
     for i in range(4):
         assert declaration(f"STREAM s (k INT, ts TIMESTAMP) {' '.join([*times[i:], *times[:i]])}") == wanted
     assert declaration("TABLE s (k INT, ts TIMESTAMP)") == Declaration("s", schema, static=True)
+    skips = replace(wanted, bad_rows=BadRows("SKIP"))
+    assert declaration(f"STREAM s (k INT, ts TIMESTAMP) {' '.join(times)} ON BAD ROW SKIP") == skips
+    assert declaration("STREAM s (k INT, ts TIMESTAMP) ON BAD ROW FAIL") == Declaration("s", schema)
+    kept = declaration("TABLE s (k INT, ts TIMESTAMP) ON BAD ROW INTO 'bad'").bad_rows
+    assert kept == BadRows("INTO", Location("bad", "json")) and kept.kept
+    assert declaration("TABLE s (k INT) ON BAD ROW INTO 'bad.csv'").bad_rows.into == Location("bad.csv", "csv")
+    for written in ("milliseconds", "MILLISECOND"):
+        numbers = declaration(f"STREAM s (k INT, ts TIMESTAMP) TIMESTAMP ts IN {written} LATENESS 5 SECONDS")
+        assert (numbers.schema.unit("TS"), numbers.lateness_us) == ("MILLISECONDS", 5 * SECOND)
     named = declaration("STREAM `my s` (`a b` DECIMAL(10, 2), order STRING, At TIMESTAMP) TIMESTAMP at")
     assert (named.name, named.timestamp, named.schema.names) == ("my s", "At", ("a b", "order", "At"))
     assert named.schema.fields[0].type == Type("DECIMAL", 10, 2)
+
+
+def test_late_rows_have_a_place() -> None:
+    for text in ("a [ROWS 1], b [ROWS 1]", "a [ROWS 1] AS c, b [ROWS 1]", "a [ROWS 1], b [ROWS 1] WHERE a.x = b.x"):
+        query = parse(f"SELECT * FROM {text} LATE INTO 'late' EMIT DSTREAM")
+        assert (query.late, query.emit) == (Location("late", "json"), "DSTREAM") and parse(str(query)) == query
+    assert parse("SELECT late.x FROM a [ROWS 1] late, b [ROWS 1]").aliases == ("late", "b")
 
 
 def test_semicolons_may_be_many_or_missing_at_the_end() -> None:

@@ -9,12 +9,9 @@ from typing import Final
 
 from watersmeet.data.place import Place
 from watersmeet.errors import DataError, nearest_name
+from watersmeet.model.location import suffix_format
 
-SUFFIXES: Final = {
-    ".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json",
-}  # fmt: skip
 FORMATS: Final = {"csv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4")
 # Settings of Spark's file source about pace, not content: in process all files are read at once.
 _PACE: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly"})
 
@@ -66,18 +63,6 @@ def known_format(format: str, place: Place) -> str:
     if format.lower() not in FORMATS:
         raise place.error(f"unknown format '{format}'", hint=nearest_name(format, ("csv", "json", "parquet")))
     return FORMATS[format.lower()]
-
-
-def suffix_format(path: Path) -> str | None:
-    """The format that a name's ending says, a compression apart.
-
-    >>> suffix_format(Path("a.csv.gz")), suffix_format(Path("a.PARQUET")), suffix_format(Path("a"))
-    ('csv', 'parquet', None)
-    """
-    suffixes = [s.lower() for s in path.suffixes]
-    while suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
 def read_options(options: Mapping[str, str], known: tuple[str, ...], format: str, place: Place) -> dict[str, str]:

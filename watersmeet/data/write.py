@@ -16,10 +16,10 @@ from typing import Final, Self
 import pyarrow as pa
 
 from watersmeet.data.encode import ROW_GROUP_ROWS, Encoder, encoder
-from watersmeet.data.files import known_format, local_path, suffix_format
+from watersmeet.data.files import known_format, local_path
 from watersmeet.data.place import Place
 from watersmeet.errors import DataError
-from watersmeet.model.query import Location
+from watersmeet.model.location import Location, suffix_format
 
 PART_ROWS: Final = 2_000_000
 _NAME: Final = "output"

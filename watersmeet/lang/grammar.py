@@ -1,4 +1,4 @@
-"""The statements of a job: CREATE STREAM and CREATE TABLE declarations, then one SELECT with its clauses."""
+"""The statements of a job: declarations, then one SELECT with its clauses."""
 
 from __future__ import annotations
 
@@ -8,38 +8,33 @@ from typing import Any, Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from watersmeet.lang import refusals
-from watersmeet.lang.expressions import Expressions
+from watersmeet.lang.declarations import Declarations
 from watersmeet.lang.positions import Places, placed, wrong
 from watersmeet.lang.rules import NAMES, WORD
 from watersmeet.model.budget import BYTE_UNITS, Budget, parse_bytes
 from watersmeet.model.expr import Expr
+from watersmeet.model.location import Location
 from watersmeet.model.query import (
-    DEFAULT_TIMESTAMP,
     EMITS,
     Declaration,
     Freshness,
-    Location,
     Output,
     Overload,
     Query,
     ShedTerm,
     Source,
 )
-from watersmeet.model.types import Field, Schema
 from watersmeet.model.window import Window
 
-_CLAUSES: Final = ("WHERE", "FRESHNESS", "BUDGET", "ON OVERLOAD", "EMIT")
+_CLAUSES: Final = ("WHERE", "FRESHNESS", "BUDGET", "ON OVERLOAD", "LATE INTO", "EMIT")
 _ENDS: Final = (";", "the end")
-_CONSTRAINTS: Final = ("NOT", "NULL", "PRIMARY", "UNIQUE", "DEFAULT", "COMMENT", "GENERATED", "REFERENCES")
 _WINDOWS: Final = "[RANGE 10 MINUTES], [ROWS 100], [PARTITION BY k ROWS 1] or [UNBOUNDED]"
 
 
-class Grammar(Expressions):
+class Grammar(Declarations):
     """
     job         := {declaration ';'} select [';']
-    declaration := CREATE (STREAM | TABLE) name '(' name type {',' name type} ')' {property}
-    property    := FROM location | TIMESTAMP name | LATENESS duration | IDLE duration
-    location    := string FORMAT name [OPTIONS '(' string '=' string {',' string '=' string} ')']
+    declaration, aside, location := see declarations.py
     select      := SELECT output {',' output} FROM from {clause}
     output      := '*' | name '.' '*' | expression [[AS] name]
     source      := name [window] [[AS] name]            the window may also stand after the alias
@@ -47,7 +42,8 @@ class Grammar(Expressions):
     from        := source {join} | source LEFT [OUTER] JOIN (source | '(' source {join} ')') ON condition
     join        := ',' source | [INNER | CROSS] JOIN source [ON condition]
     clause      := WHERE condition | FRESHNESS '(' name duration {',' ...} ')' | BUDGET '(' limit {',' limit} ')'
-                 | ON OVERLOAD action {AND action} | EMIT (ISTREAM | DSTREAM | CHANGES) [INTO location]     each at most once
+                 | ON OVERLOAD action {AND action} | LATE INTO aside | EMIT (ISTREAM | DSTREAM | CHANGES) [INTO location]
+                                                        each at most once
     limit       := CPU number | MEMORY number (TUPLES | B | KB | MB | ...)
     action      := WAIT | DIRECT | EVICT [USING name] | SHED ['(' name [WEIGHT x] [AT LEAST x PERCENT] {',' ...} ')']
     """
@@ -58,8 +54,8 @@ class Grammar(Expressions):
         while self._match(TokenType.SEMICOLON):
             pass
         while self._match_text_seq("CREATE"):
-            declarations.append(self._declaration())
-            self._end_of_statement("FROM", "TIMESTAMP", "LATENESS", "IDLE")
+            declarations.append(self.declaration())
+            self._end_of_statement("FROM", "TIMESTAMP", "LATENESS", "IDLE", "ON BAD ROW")
         at = self.here
         if not self._match_text_seq("SELECT"):
             if not tokens:
@@ -83,67 +79,6 @@ class Grammar(Expressions):
         while self._match(TokenType.SEMICOLON):
             pass
 
-    def _once(self, seen: dict[str, Any], word: str, rule: Callable[[], object]) -> None:
-        """Reads what follows `word`, which has been read; refuses a second one."""
-        if word in seen:
-            raise wrong(f"{word} is given twice", self.places.at(self._prev.start))
-        seen[word] = rule()
-
-    # -- declarations
-
-    def _declaration(self) -> Declaration:
-        static = self._match_text_seq("TABLE")
-        if not static and not self._match_text_seq("STREAM"):
-            self.unexpected("STREAM", "TABLE", hint="CREATE STREAM name (column type, ...) or CREATE TABLE ...")
-        at, name = self.here, self.name("a name for the stream or table")
-        fields: dict[str, Field] = {}
-        self.parenthesized(lambda: self._field(fields))
-        found: dict[str, Any] = {}
-        while True:
-            if self._match_text_seq("FROM"):
-                self._once(found, "FROM", self._location)
-            elif not static and self._match_text_seq("TIMESTAMP"):
-                self._once(found, "TIMESTAMP", lambda: self.name("a name: the timestamp column", any_word=True))
-            elif not static and self._match_text_seq("LATENESS"):
-                self._once(found, "LATENESS", self.duration_us)
-            elif not static and self._match_text_seq("IDLE"):
-                self._once(found, "IDLE", self.duration_us)
-            else:
-                break
-        if static and self._curr.text.upper() in ("TIMESTAMP", "LATENESS", "IDLE"):
-            hint = "only streams have a time: CREATE STREAM"
-            raise wrong(f"a table has no {self._curr.text.upper()}", self.here, hint)
-        with placed(at):
-            return Declaration(
-                name, Schema(tuple(fields.values())), found.get("FROM"), static, found.get("TIMESTAMP", DEFAULT_TIMESTAMP),
-                found.get("LATENESS", 0), found.get("IDLE"), at,
-            )  # fmt: skip
-
-    def _field(self, fields: dict[str, Field]) -> None:
-        at, name = self.here, self.name("a name for the column", any_word=True)
-        if name.lower() in fields:
-            raise wrong(f"column '{name}' is declared twice", at)
-        fields[name.lower()] = Field(name, self.datatype())
-        if self._curr.text.upper() in _CONSTRAINTS:
-            raise wrong("constraints on columns are not supported", self.here, "a column is a name and a type")
-
-    def _location(self) -> Location:
-        path = self.string("a path in quotes")
-        if not self._match_text_seq("FORMAT"):
-            self.unexpected("FORMAT", hint="for example FORMAT parquet")
-        form = self.name("a format such as parquet, csv or json", any_word=True)
-        options: dict[str, str] = {}
-        if self._match_text_seq("OPTIONS"):
-            self.parenthesized(lambda: self._option(options))
-        return Location(path, form, tuple(options.items()))
-
-    def _option(self, options: dict[str, str]) -> None:
-        at, key = self.here, self.string("an option in quotes, such as 'header' = 'true'")
-        if key in options:
-            raise wrong(f"option '{key}' is given twice", at)
-        self.expect(TokenType.EQ, "=")
-        options[key] = self.string("the option's value in quotes")
-
     # -- SELECT
 
     def _select(self, declarations: tuple[Declaration, ...]) -> Query:
@@ -162,7 +97,7 @@ class Grammar(Expressions):
         return Query(
             tuple(select), tuple(sources), (*(() if preserves else joined), *found.get("WHERE", ())),
             tuple(found.get("FRESHNESS", ())), found.get("BUDGET"), found.get("ON OVERLOAD", Overload()), emit, into, declarations,
-            preserves, tuple(joined) if preserves else (),
+            preserves, tuple(joined) if preserves else (), found.get("LATE INTO"),
         )  # fmt: skip
 
     def _output(self) -> Output:
@@ -179,7 +114,7 @@ class Grammar(Expressions):
     def _alias(self) -> str | None:
         if self._match(TokenType.ALIAS):
             return self.name(any_word=True)
-        if self.is_at(*NAMES):
+        if self.is_at(*NAMES) and not self._match_text_seq("LATE", "INTO", advance=False):
             self.implicit = self._curr
             return self.name()
         return None
@@ -289,6 +224,8 @@ class Grammar(Expressions):
             return "BUDGET", self._budget
         if self._match_text_seq("ON", "OVERLOAD"):
             return "ON OVERLOAD", self._overload
+        if self._match_text_seq("LATE", "INTO"):
+            return "LATE INTO", self._aside
         if self._match_text_seq("EMIT"):
             return "EMIT", self._emit
         return None

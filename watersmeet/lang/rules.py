@@ -204,7 +204,7 @@ def microseconds(amount: Decimal, unit: str, at: At, unit_at: At) -> int:
 
 def _nearest_word(word: str, expected: Sequence[str]) -> str:
     words = [w for e in expected for w in e.split() if w.isupper()]
-    near = nearest_name(word, words) if words and len(word) > 2 else ""
+    near = nearest_name(word, words) if words and len(word) > 2 and word.upper() not in words else ""
     return near if near.startswith("did") else ""
 
 

@@ -10,7 +10,8 @@ from watersmeet.errors import QueryError, nearest_name
 from watersmeet.model.budget import Budget
 from watersmeet.model.durations import duration
 from watersmeet.model.expr import At, Expr, Or, streams_of, walk
-from watersmeet.model.types import Schema, Type, quoted, string_text
+from watersmeet.model.location import BadRows, Location
+from watersmeet.model.types import Schema, Type, quoted
 from watersmeet.model.window import Window
 
 DEFAULT_TIMESTAMP: Final = "ts"
@@ -19,26 +20,11 @@ CHANGE: Final = "change"  # with EMIT CHANGES: "insert" or "delete"
 
 
 @dataclass(frozen=True)
-class Location:
-    """Where rows come from or go to: `'path' FORMAT parquet OPTIONS ('k' = 'v')`."""
-
-    path: str
-    format: str
-    options: tuple[tuple[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "format", self.format.lower())
-
-    def __str__(self) -> str:
-        text = f"{string_text(self.path)} FORMAT {quoted(self.format)}"
-        if self.options:
-            text += f" OPTIONS ({', '.join(f'{string_text(k)} = {string_text(v)}' for k, v in self.options)})"
-        return text
-
-
-@dataclass(frozen=True)
 class Declaration:
-    """`CREATE STREAM` or `CREATE TABLE` (`static`): schema, place, and for a stream its time."""
+    """`CREATE STREAM` or `CREATE TABLE` (`static`): schema, place, what to do with bad rows, and for a stream its time.
+
+    TIMESTAMP ... IN MILLISECONDS is kept by the schema: the column holds numbers since 1970 in that unit (`Field.unit`).
+    """
 
     name: str
     schema: Schema
@@ -47,6 +33,7 @@ class Declaration:
     timestamp: str = DEFAULT_TIMESTAMP
     lateness_us: int = 0
     idle_us: int | None = None
+    bad_rows: BadRows = field(default=BadRows())
     at: At | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,8 +52,9 @@ class Declaration:
             )  # fmt: skip
         if found.type.name != "TIMESTAMP":
             raise QueryError(
-                f"the timestamp column '{found.name}' of '{self.name}' is {found.type}, not TIMESTAMP", *where
-            )
+                f"the timestamp column '{found.name}' of '{self.name}' is {found.type}, not TIMESTAMP", *where,
+                "declare it TIMESTAMP; if it holds numbers, say which: TIMESTAMP " + quoted(found.name) + " IN MILLISECONDS",
+            )  # fmt: skip
         object.__setattr__(self, "timestamp", found.name)
         if self.lateness_us < 0 or (self.idle_us is not None and self.idle_us < 0):
             raise QueryError(f"LATENESS and IDLE of '{self.name}' can't be negative", *where)
@@ -78,11 +66,13 @@ class Declaration:
             text += f" FROM {self.location}"
         if not self.static:
             text += f" TIMESTAMP {quoted(self.timestamp)}"
+            if (unit := self.schema.unit(self.timestamp)) is not None:
+                text += f" IN {unit}"
             if self.lateness_us:
                 text += f" LATENESS {duration(self.lateness_us)}"
             if self.idle_us is not None:
                 text += f" IDLE {duration(self.idle_us)}"
-        return text
+        return f"{text} {self.bad_rows}" if self.bad_rows.kept else text
 
 
 @dataclass(frozen=True)
@@ -190,7 +180,7 @@ class Freshness:
 
 @dataclass(frozen=True)
 class Query:
-    """A whole job: declarations, and one SELECT with what it demands and allows.
+    """A whole job: declarations, and one SELECT with what it demands and allows. `late`: where rows that come too late are written.
 
     Nothing is kept of how FROM was written: `A JOIN B ON p` is `A, B WHERE p`. But `A LEFT JOIN (B, C) ON p` preserves A, its first source:
     then `on` has all conditions of the join, and `where` those that choose rows of A before it.
@@ -207,6 +197,7 @@ class Query:
     declarations: tuple[Declaration, ...] = ()
     preserves: bool = False
     on: tuple[Expr, ...] = ()
+    late: Location | None = None
 
     def __post_init__(self) -> None:
         self._check_sources()
@@ -361,6 +352,8 @@ class Query:
             lines.append(str(self.budget))
         if not self.overload.exact:
             lines.append(str(self.overload))
+        if self.late:
+            lines.append(f"LATE INTO {self.late}")
         lines.append(f"EMIT {self.emit}" + (f" INTO {self.into}" if self.into else ""))
         return "\n".join(lines) + ";"
 
@@ -382,6 +375,6 @@ def _number(value: float) -> str:
 
 
 __all__ = [
-    "CHANGE", "DEFAULT_TIMESTAMP", "EMITS", "MAX_SOURCES", "RESULT_TS", "Declaration", "Freshness", "Location", "Output",
+    "CHANGE", "DEFAULT_TIMESTAMP", "EMITS", "MAX_SOURCES", "RESULT_TS", "BadRows", "Declaration", "Freshness", "Location", "Output",
     "Overload", "Query", "ShedTerm", "Source", "Type",
 ]  # fmt: skip

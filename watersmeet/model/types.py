@@ -77,12 +77,23 @@ INTERVAL: Final = Type("INTERVAL")
 NULL: Final = Type("NULL")
 
 
+# The units in which numbers may count the time since 1970, and how many of each make a second.
+EPOCH_UNITS: Final = {"SECONDS": 1, "MILLISECONDS": 10**3, "MICROSECONDS": 10**6, "NANOSECONDS": 10**9}
+
+
 @dataclass(frozen=True)
 class Field:
-    """One column of a stream or a table."""
+    """One column of a stream or a table. unit: the column holds numbers of it since 1970, which are read as a TIMESTAMP."""
 
     name: str
     type: Type
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and (self.type.name != "TIMESTAMP" or self.unit not in EPOCH_UNITS):
+            raise QueryError(
+                f"column '{self.name}': {self.type} IN {self.unit}", hint=f"TIMESTAMP IN {', '.join(EPOCH_UNITS)}"
+            )
 
     def __str__(self) -> str:
         return f"{quoted(self.name)} {self.type}"
@@ -108,6 +119,11 @@ class Schema:
     def find(self, name: str) -> Field | None:
         exact = next((f for f in self.fields if f.name == name), None)
         return exact or next((f for f in self.fields if f.name.lower() == name.lower()), None)
+
+    def unit(self, name: str) -> str | None:
+        """The unit of a column that holds numbers for timestamps."""
+        found = self.find(name)
+        return found.unit if found else None
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -16,7 +16,7 @@ from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column
 from watersmeet.model.needs import counted, needed_columns
 from watersmeet.model.plan import Plan
-from watersmeet.model.query import Overload, Query
+from watersmeet.model.query import BadRows, Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
 from watersmeet.spark.blob import AGAIN, ALIVE, SHOWN, encode_table
 from watersmeet.spark.route import Route
@@ -129,9 +129,11 @@ def fingerprint(
 
 
 def _essence(query: Query) -> Query:
-    """The query without what may change between two starts: places, lateness, idle, budget, what to do on overload."""
-    declarations = tuple(replace(d, location=None, lateness_us=0, idle_us=None) for d in query.declarations)
-    return replace(query, budget=None, overload=Overload(), into=None, declarations=declarations)
+    """The query without what may change between two starts: places, lateness, idle, bad rows, budget, what to do on overload."""
+    declarations = tuple(
+        replace(d, location=None, lateness_us=0, idle_us=None, bad_rows=BadRows()) for d in query.declarations
+    )
+    return replace(query, budget=None, overload=Overload(), into=None, late=None, declarations=declarations)
 
 
 def check_names(bound: BoundQuery, late: bool) -> None:
