@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 Sink: TypeAlias = "Callable[[pa.RecordBatch], None]"
 Progress: TypeAlias = Callable[[int, int], None]
+Late: TypeAlias = "Callable[[str, pa.Table], None]"
 LONG = 5_000_000  # rows from which on a bar is shown
 
 
@@ -61,6 +62,7 @@ def run(
     sink: Sink | None = None,
     progress: Progress | None = None,
     controller: Controller | None = None,
+    late: Late | None = None,
 ) -> Result:
     """Run a query in process, exactly unless it allows otherwise (ON OVERLOAD) and nothing else fits its budget.
 
@@ -72,6 +74,7 @@ def run(
     progress: is called with (rows done, rows in all) as the work goes on; by default long runs in a terminal show a bar.
     controller: watches the run and may change its plan (`watersmeet.engine.control`). By default "auto" adapts to the streams, and any
         other plan stays.
+    late: is called with the name of a stream and rows of it that came too late.
     """
     import pyarrow as pa
 
@@ -91,15 +94,18 @@ def run(
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})
     made: list[pa.RecordBatch] = []
     give = made.append if sink is None else sink
-    late = 0
+    late_rows = 0
     for released in batches.released():
-        late += released.late_rows
+        late_rows += released.late_rows
+        if late is not None:
+            for name, behind in released.late.items():
+                late(name, behind)
         with _shown(progress, sum(t.num_rows for t in released.rows.values())) as shown:
             for batch in engine.feed(released.rows, released.clock, shown, released.ended):
                 give(batch)
     rows = pa.Table.from_batches(made, schema=engine.output)
-    measured = engine.metrics() | {"late": late, "seconds": time.perf_counter() - began}
-    return Result(rows, measured, engine.plan, engine.events.take())
+    counted = {"late": late_rows, "bad": batches.bad_rows, "seconds": time.perf_counter() - began}
+    return Result(rows, engine.metrics() | counted, engine.plan, engine.events.take())
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def test_refuses_a_bad_value_deep_in_many_chunks() -> None:
         (pa.array([1.5]), "DECIMAL(5;2)", "is DOUBLE, but DECIMAL(5,2) is declared\n  declare it DOUBLE, or convert the column"),
         (
             pa.array([1]), "TIMESTAMP",
-            "is BIGINT, but TIMESTAMP is declared\n  numbers have no time unit: convert the column to a timestamp first",
+            "is BIGINT, but TIMESTAMP is declared\n  if it counts the time since 1970, say in what: TIMESTAMP v IN MILLISECONDS",
         ),
         (
             pa.array(["2026-01-31"]), "DATE",
@@ -240,7 +240,11 @@ def test_reads_python_values_that_fit(value: object, kind: str, expected: object
         (1, "BOOLEAN", "1 is not a BOOLEAN"),
         (NOON, "DATE", "2026-01-31 12:00:00+00:00 is not a DATE"),
         ("31.1.2026", "DATE", "'31.1.2026' is not a DATE"),
-        (0, "TIMESTAMP", "0 is not a TIMESTAMP"),
+        (
+            0,
+            "TIMESTAMP",
+            "0 is not a TIMESTAMP\n  if it counts the time since 1970, say in what: TIMESTAMP v IN MILLISECONDS",
+        ),
         ("noon", "TIMESTAMP", "'noon' is not a TIMESTAMP"),
         ("2026-01-31 12:00:00.1234567", "TIMESTAMP", "'2026-01-31 12:00:00.1234567' is finer than a microsecond"),
         (pd.Timestamp(1, unit="ns"), "TIMESTAMP", "1970-01-01 00:00:00.000000001 is finer than a microsecond"),

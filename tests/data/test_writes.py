@@ -82,7 +82,7 @@ def test_writes_nan_and_intervals(folder: Path) -> None:
     write_table(table, "o.csv")
     assert Path("o.csv").read_text() == '"x","i"\nnan,1\ninf,-2000000\n'
     write_table(table, "o.parquet")
-    assert pq.read_table("o.parquet").column("i").type == pa.duration("us")
+    assert pq.read_table("o.parquet").column("i").to_pylist() == [1, -2_000_000]
 
 
 def test_writes_a_folder_of_part_files(folder: Path) -> None:

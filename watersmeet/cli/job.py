@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watersmeet.errors import DataError, QueryError, nearest_name
-from watersmeet.model.query import Declaration, Query
+from watersmeet.model.query import Declaration, Location, Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +42,24 @@ class Job:
         """The declarations that the query uses, each once, in the order of FROM."""
         used = dict.fromkeys(s.stream for s in self.query.sources)
         return [d for name in used if (d := self.query.declaration(name)) is not None]
+
+    def timestamp(self, stream: str) -> str:
+        """The timestamp column of a stream."""
+        return next(s.timestamp for s in self.bound.sources if s.stream == stream and not s.static)
+
+    def bad_row_places(self) -> dict[str, Location]:
+        """Where bad rows are written, by stream or table."""
+        return {d.name: d.bad_rows.into for d in self.sources() if d.bad_rows.into is not None}
+
+    def check_apart(self, into: Location | None, inputs: Mapping[str, str]) -> None:
+        """Refuse an output that would change an input, or another output."""
+        from watersmeet.data.apart import check_apart
+
+        read = {d.name: inputs.get(d.name, d.location.path if d.location else "") for d in self.sources()}
+        bad = dict.fromkeys(place.path for place in self.bad_row_places().values())
+        outputs = [("INTO", into.path)] if into else []
+        outputs += [("LATE INTO", self.query.late.path)] if self.query.late else []
+        check_apart(read, [*outputs, *(("ON BAD ROW INTO", path) for path in bad)])
 
     def output_schema(self) -> pa.Schema:
         """The columns of its results."""

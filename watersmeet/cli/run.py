@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.cli import show
 from watersmeet.cli.job import Job, named_inputs
-from watersmeet.errors import DataError
-from watersmeet.model.query import Declaration, Location
+from watersmeet.model.query import Location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +32,7 @@ class Outcome:
     run_seconds: float
     files: tuple[Path, ...]
     size_bytes: int
+    aside: tuple[tuple[str, str], ...] = ()
 
 
 def run_job(path: Path, *, into: str | None, overwrite: bool, inputs: list[str], plan: str, rows: int) -> None:
@@ -52,15 +53,18 @@ def execute(
 
     from watersmeet import api
     from watersmeet.data import TableWriter
+    from watersmeet.data.paced import read_inputs
 
     chosen = _plan(plan)
     schema = job.output_schema()
+    job.check_apart(into, inputs)
     with ExitStack() as stack:
-        # The writer comes first: an output that can't be written is known before any work is done.
+        # Writers come first: an output that can't be written is known before any work is done.
         writer = stack.enter_context(TableWriter(into, schema, overwrite=overwrite)) if into else None
+        aside = _Aside(job, stack, overwrite)
         began = time.perf_counter()
         with show.busy("reading"):
-            tables = {d.name: _read(d, inputs.get(d.name)) for d in job.sources()}
+            tables = read_inputs(job.sources(), inputs, aside.rejects)
         read = time.perf_counter()
         start_engine()
         started = time.perf_counter()
@@ -69,14 +73,16 @@ def execute(
         task = bar.add_task("joining", total=None)
         result = api.run(
             job.query, tables, plan=chosen, sink=sink,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=lambda done, total: bar.update(task, completed=done, total=total), late=aside.late,
         )  # fmt: skip
+        aside.write_bad()
         ran = time.perf_counter()
     files = tuple(writer.files) if writer else ()
     first = pa.Table.from_batches(sink.first, schema=schema)
     size_bytes = writer.size_bytes if writer else 0
     seconds = (started - read, read - began, ran - started)
-    return Outcome(first, result.metrics, str(result.plan.bare), *seconds, files, size_bytes)
+    metrics = result.metrics | {"bad": sum(r.count for r in aside.rejects.values())}
+    return Outcome(first, metrics, str(result.plan.bare), *seconds, files, size_bytes, aside.told())
 
 
 def start_engine() -> None:
@@ -105,6 +111,54 @@ class _Sink:
             self.writer.write(batch)
 
 
+class _Aside:
+    """Bad and late rows: counted, and written where the job says."""
+
+    def __init__(self, job: Job, stack: ExitStack, overwrite: bool) -> None:
+        from watersmeet.data import Rejects, TableWriter
+        from watersmeet.data.bad_rows import BAD_ROW_SCHEMA
+        from watersmeet.data.late_rows import LATE_SCHEMA
+
+        self.job = job
+        self.rejects = {d.name: Rejects(d.bad_rows) for d in job.sources()}
+        self.late_rows: dict[str, int] = {}
+        places = {(l.path, l.format): l for l in job.bad_row_places().values()}
+        self.bad = {
+            key: stack.enter_context(TableWriter(place, BAD_ROW_SCHEMA, overwrite=overwrite))
+            for key, place in places.items()
+        }
+        where = job.query.late
+        self.written = stack.enter_context(TableWriter(where, LATE_SCHEMA, overwrite=overwrite)) if where else None
+
+    def late(self, name: str, rows: pa.Table) -> None:
+        from watersmeet.data.late_rows import late_table
+
+        self.late_rows[name] = self.late_rows.get(name, 0) + rows.num_rows
+        if self.written is not None:
+            self.written.write(late_table(name, rows, self.job.timestamp(name)))
+
+    def write_bad(self) -> None:
+        for name, place in self.job.bad_row_places().items():
+            self.bad[place.path, place.format].write(self.rejects[name].table())
+
+    def told(self) -> tuple[tuple[str, str], ...]:
+        return tuple(told_aside(self.job, {n: r.count for n, r in self.rejects.items()}, self.late_rows))
+
+
+def told_aside(job: Job, bad: Mapping[str, int], late: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What the summary says of bad and of late rows, by stream, and what can be done about them."""
+    made = []
+    if counts := ", ".join(f"{show.count(n)} of {name}" for name, n in bad.items() if n):
+        places = ", ".join(dict.fromkeys(place.path for place in job.bad_row_places().values()))
+        made.append(("bad rows", f"{counts}, left out" + (f"; written to {places}" if places else "")))
+    if counts := ", ".join(f"{show.count(n)} of {name}" for name, n in late.items() if n):
+        where = f"; written to {job.query.late.path}" if job.query.late else "; LATE INTO 'path' would keep them"
+        names = " and ".join(name for name, n in late.items() if n)
+        made.append(("late rows", f"{counts}, left out{where}"))
+        made.append(("", f"to wait longer for such rows, give {names} a larger LATENESS"))
+    return made
+
+
 def summary(outcome: Outcome) -> list[tuple[str, str]]:
     """What happened, as names and values."""
     metrics = outcome.metrics
@@ -117,9 +171,10 @@ def summary(outcome: Outcome) -> list[tuple[str, str]]:
         ("state", f"{show.count(metrics['peak_state_tuples'])} tuples at its peak"),
         ("plan", outcome.plan),
     ]
-    lost = [f"{show.count(metrics[n])} {n}" for n in ("shed", "evicted", "unprobed", "late") if metrics.get(n)]
+    lost = [f"{show.count(metrics[n])} {n}" for n in ("shed", "evicted", "unprobed") if metrics.get(n)]
     if lost:
         made.append(("given up", ", ".join(lost)))
+    made += outcome.aside
     if outcome.files:
         where = outcome.files[0] if len(outcome.files) == 1 else outcome.files[0].parent
         parts = f" in {len(outcome.files)} files" if len(outcome.files) > 1 else ""
@@ -137,17 +192,3 @@ def _plan(text: str) -> Any:
     from watersmeet.model.plan import Plan
 
     return text if text in ("auto", "mjoin", "xjoin") else Plan.parse(text)
-
-
-def _read(declaration: Declaration, path: str | None) -> pa.Table:
-    from watersmeet.data import as_table, read_declared
-
-    if path is not None:
-        timestamp = None if declaration.static else declaration.timestamp
-        return as_table(path, declaration.name, declaration.schema, timestamp=timestamp)
-    if declaration.location is None:
-        raise DataError(
-            f"{declaration.name}: its declaration does not say where its rows are\n"
-            f"  add FROM 'path' FORMAT parquet to it, or give --input {declaration.name}=PATH"
-        )
-    return read_declared(declaration)

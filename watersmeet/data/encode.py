@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -23,7 +24,8 @@ class Encoder(Protocol):
 
 
 def encoder(format: str, path: Path, schema: pa.Schema) -> Encoder:
-    """An encoder for csv, json or parquet."""
+    """An encoder for csv, json or parquet. Intervals are whole numbers of microseconds in all of them."""
+    schema = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in schema])
     if format == "parquet":
         return _Parquet(path, schema)
     return _Csv(path, schema) if format == "csv" else _Json(path, schema)
@@ -46,7 +48,7 @@ class _Parquet:
             self._flush()
 
     def _flush(self) -> None:
-        waiting, self.waiting, self.rows = self.waiting, [], 0
+        waiting, self.waiting, self.rows = [b.cast(self.schema) for b in self.waiting], [], 0
         self.writer.write_table(pa.Table.from_batches(waiting, self.schema), row_group_size=ROW_GROUP_ROWS)
 
     def close(self) -> None:
@@ -60,13 +62,13 @@ class _Parquet:
 
 
 class _Csv:
-    """With a header; NULL is an empty value; times are ISO with Z; intervals are microseconds."""
+    """With a header; NULL is an empty value; times are ISO with Z."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         import pyarrow.csv as pacsv
 
-        self.schema = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in schema])
-        self.writer = pacsv.CSVWriter(path, self.schema, write_options=pacsv.WriteOptions(quoting_style="needed"))
+        self.schema = schema
+        self.writer = pacsv.CSVWriter(path, schema, write_options=pacsv.WriteOptions(quoting_style="needed"))
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.writer.write(batch.cast(self.schema) if batch.schema != self.schema else batch)
@@ -80,22 +82,15 @@ class _Csv:
 
 
 class _Json:
-    """One object a line, NULLs written out, times ISO with Z, NaN and infinities as strings, intervals in microseconds."""
+    """One object a line, NULLs written out, times ISO with Z, NaN and infinities as strings."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.keys = [f"{json.dumps(name, ensure_ascii=False)}: " for name in schema.names]
+        self.names = schema.names
         self.file = path.open("wb")
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
-            self.file.write(b"".join(self._lines(batch)))
-
-    def _lines(self, batch: pa.RecordBatch) -> list[bytes]:
-        parts: list[Any] = []
-        for i, (key, column) in enumerate(zip(self.keys, batch.columns, strict=True)):
-            parts += [("{" if i == 0 else ", ") + key, _json_values(column).fill_null("null")]
-        lines = pc.binary_join_element_wise(*parts, "}\n", "")
-        return [_buffer(lines)]
+            self.file.write(_buffer(json_objects(self.names, batch.columns, "}\n")))
 
     def close(self) -> None:
         self.file.close()
@@ -103,6 +98,15 @@ class _Json:
     def discard(self) -> None:
         with suppress(OSError):
             self.file.close()
+
+
+def json_objects(names: Sequence[str], columns: Sequence[pa.Array], end: str = "}") -> pa.Array:
+    """Rows as JSON objects in text."""
+    parts: list[Any] = []
+    for i, (name, column) in enumerate(zip(names, columns, strict=True)):
+        key = f"{json.dumps(name, ensure_ascii=False)}: "
+        parts += [("{" if i == 0 else ", ") + key, _json_values(column).fill_null("null")]
+    return pc.binary_join_element_wise(*parts, end, "")
 
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'

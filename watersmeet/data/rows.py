@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from watersmeet.data.conform import Piece, conform, find_column
-from watersmeet.data.place import shown
+from watersmeet.data.conform import Piece, conform, find_column, text_reason
+from watersmeet.data.epoch import epoch_us
 from watersmeet.data.schema import arrow_schema, arrow_type
-from watersmeet.data.text import timestamps, too_fine
-from watersmeet.model.types import Schema, Type
+from watersmeet.data.text import timestamps
+from watersmeet.model.types import Field, Schema, Type
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]], schema: Schema | None, piece: Piece) -> pa.Table:
@@ -41,7 +41,7 @@ def columns_table(
         return arrow_schema(schema).empty_table()
     names = list(values)
     found = [values[names[find_column(names, f.name, piece.place)]] for f in schema.fields]
-    arrays = [_typed(column, f.name, f.type, piece) for column, f in zip(found, schema.fields, strict=True)]
+    arrays = [_typed(column, f, piece) for column, f in zip(found, schema.fields, strict=True)]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
 
 
@@ -54,17 +54,27 @@ def _inferred(values: list[Any], name: str, piece: Piece) -> pa.Array:
         raise piece.place.error(mixed, column=name, hint="use one type in a column, or declare the columns") from None
 
 
-def _typed(values: list[Any], name: str, kind: Type, piece: Piece) -> pa.Array:
-    convert = _CONVERT[kind.name]
+def _typed(values: list[Any], field: Field, piece: Piece) -> pa.Array:
     made = []
     for number, value in enumerate(values, 1):
         try:
-            made.append(None if value is None else convert(value, kind))
-        except (TypeError, ValueError, OverflowError, InvalidOperation):
-            fine = kind.name == "TIMESTAMP" and isinstance(value, str | dt.datetime) and too_fine(str(value))
-            reason = "is finer than a microsecond" if fine else f"is not a {kind}"
-            raise piece.bad_value(f"{shown(value)} {reason}", number, name) from None
-    return pa.array(made, type=arrow_type(kind))
+            made.append(convert_value(value, field))
+        except ValueError:
+            reason, hint = text_reason(value, field)
+            raise piece.bad_value(reason, number, field.name, hint) from None
+    return pa.array(made, type=arrow_type(field.type))
+
+
+def convert_value(value: Any, field: Field) -> object:
+    """A Python value as the column's type has it; raises ValueError if it does not fit exactly."""
+    if value is None:
+        return None
+    try:
+        if field.unit is not None:
+            return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=epoch_us(value, field.unit))
+        return _CONVERT[field.type.name](value, field.type)
+    except (TypeError, OverflowError, InvalidOperation):
+        raise ValueError(value) from None
 
 
 def _bigint(value: Any, kind: Type) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from watersmeet.data import conform as _conform
+from watersmeet.data.bad_rows import Rejects
 from watersmeet.data.conform import Piece, conform, find_column
 from watersmeet.data.files import find_files
 from watersmeet.data.place import Place
@@ -17,6 +18,7 @@ from watersmeet.data.read_csv import read_csv
 from watersmeet.data.read_json import read_json
 from watersmeet.data.read_parquet import read_parquet
 from watersmeet.data.rows import columns_table, rows_table
+from watersmeet.data.stored_file import StoredFile
 from watersmeet.model.query import Declaration, Location
 from watersmeet.model.types import Schema
 
@@ -31,6 +33,7 @@ def as_table(
     format: str | None = None,
     options: Mapping[str, str] | None = None,
     timestamp: str | None = None,
+    rejects: Rejects | None = None,
 ) -> pa.Table:
     """An Arrow table of a stream or table called `name`.
 
@@ -39,6 +42,7 @@ def as_table(
     schema: the declared columns; found by name whatever the case, put in their order, others dropped. Without it all columns.
     format, options: of files; the format is known by suffix where it is not given.
     timestamp: a column in which NULL is an error.
+    rejects: takes the bad rows of files; without it the first one is an error.
 
     >>> from watersmeet.model.types import Field, Type
     >>> as_table([{"ID": 1, "x": 0}, {"ID": 2}], "orders", Schema((Field("id", Type("BIGINT")),))).to_pylist()
@@ -47,10 +51,11 @@ def as_table(
     if isinstance(value, Location):
         return as_table(
             value.path, name, schema, format=format or value.format or None, options={**dict(value.options), **(options or {})},
-            timestamp=timestamp,
+            timestamp=timestamp, rejects=rejects,
         )  # fmt: skip
     if isinstance(value, str | Path):
-        return _from_files(str(value), name, schema, format, options or {}, timestamp)
+        files = find_files(str(value), name, format)
+        return read_files(files, name, schema, options or {}, timestamp, rejects or Rejects())
     piece = Piece(Place(name))
     table = _from_memory(value, schema, piece)
     if timestamp is not None:
@@ -58,14 +63,17 @@ def as_table(
     return table
 
 
-def read_declared(declaration: Declaration) -> pa.Table:
-    """The rows of a CREATE STREAM or CREATE TABLE from where it says they are."""
+def read_declared(declaration: Declaration, rejects: Rejects | None = None) -> pa.Table:
+    """The rows of a CREATE STREAM or CREATE TABLE from where it says they are; bad ones by its policy, to `rejects` if given."""
     if declaration.location is None:
         raise Place(declaration.name).error(
             "no data", hint=f"say FROM 'path' in its declaration, or pass {declaration.name} by name"
         )
     timestamp = None if declaration.static else declaration.timestamp
-    return as_table(declaration.location, declaration.name, declaration.schema, timestamp=timestamp)
+    return as_table(
+        declaration.location, declaration.name, declaration.schema, timestamp=timestamp,
+        rejects=rejects or Rejects(declaration.bad_rows),
+    )  # fmt: skip
 
 
 def check_timestamps(table: pa.Table, name: str, column: str) -> None:
@@ -73,14 +81,28 @@ def check_timestamps(table: pa.Table, name: str, column: str) -> None:
     _conform.check_timestamps(table, column, Piece(Place(name)))
 
 
-def _from_files(
-    path: str, name: str, schema: Schema | None, format: str | None, options: Mapping[str, str], timestamp: str | None
-) -> pa.Table:
+def read_file(
+    file: StoredFile,
+    format: str,
+    schema: Schema | None,
+    options: Mapping[str, str],
+    timestamp: str | None,
+    rejects: Rejects,
+) -> Iterator[pa.Table]:
+    """The rows of one file, in pieces: the one way that files are read, here and by Spark's workers."""
+    return _READERS[format](file, schema, options, timestamp, rejects)
+
+
+def read_files(
+    files: Iterable[tuple[Path, str]], name: str, schema: Schema | None, options: Mapping[str, str], timestamp: str | None,
+    rejects: Rejects,
+) -> pa.Table:  # fmt: skip
+    """The rows of several files, in their order."""
     tables: list[pa.Table] = []
     first = ""
-    for file, kind in find_files(path, name, format):
+    for file, kind in files:
         place = Place(name, str(file))
-        table = _READERS[kind](file, place, schema, options, timestamp)
+        table = pa.concat_tables(read_file(StoredFile(place, file), kind, schema, options, timestamp, rejects))
         if tables and table.schema != tables[0].schema:
             if tables[0].num_columns == 0:
                 tables = []  # empty files without a declared schema say nothing of the columns

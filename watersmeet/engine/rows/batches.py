@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from watersmeet.data import arrow_schema, as_table, check_timestamps, read_declared, schema_of, timestamps
+from watersmeet.data import Rejects, arrow_schema, as_table, check_timestamps, read_declared, schema_of, timestamps
 from watersmeet.engine.rows.release import NEVER, Clock, Release, Released
 from watersmeet.errors import DataError, nearest_name
 from watersmeet.model.bind import BoundQuery, bind
@@ -26,12 +26,13 @@ class Batches:
         self.query, self.whole = query, isinstance(inputs, Mapping)
         self.used = dict.fromkeys(s.stream for s in query.sources)
         self.schemas = {d.name: d.schema for d in query.declarations}
+        self.rejects: dict[str, Rejects] = {}
         self.rest: Iterator[Mapping[str, Any]] = iter([inputs] if isinstance(inputs, Mapping) else inputs)
         first = self.read(next(self.rest, {}))
         for name in self.used:
             declared = query.declaration(name)
             if name not in first and declared and declared.location and (self.whole or declared.static):
-                first[name] = read_declared(declared)
+                first[name] = read_declared(declared, self._rejects(name))
         self.seen = [first]
         # Without declarations a stream's columns are known only from its rows: read on until all are known.
         while not self.whole and any(name not in self.schemas for name in self.used):
@@ -51,12 +52,21 @@ class Batches:
                     f"no rows given for stream '{absent[0]}'\n  pass it by name, or declare it with FROM 'path'"
                 )
 
+    def _rejects(self, name: str) -> Rejects:
+        """What takes the bad rows of a stream or table that is read from files."""
+        declared = self.query.declaration(name)
+        return self.rejects.setdefault(name, Rejects(declared.bad_rows) if declared else Rejects())
+
+    @property
+    def bad_rows(self) -> int:
+        return sum(r.count for r in self.rejects.values())
+
     def read(self, batch: Mapping[str, Any]) -> dict[str, pa.Table]:
         """A batch as tables of canonical types, by stream name."""
         made = {}
         for name, value in batch.items():
             if name in self.used:
-                made[name] = as_table(value, name, self.schemas.get(name))
+                made[name] = as_table(value, name, self.schemas.get(name), rejects=self._rejects(name))
                 self.schemas.setdefault(name, schema_of(made[name].schema, name))
             elif not self.query.declaration(name):
                 raise DataError(f"the query has no stream '{name}'\n  {nearest_name(name, self.used)}")
