@@ -10,6 +10,7 @@ from typing import Any
 
 from watersmeet.cli import show
 from watersmeet.cli.job import Job, named_inputs
+from watersmeet.cli.run import told_aside
 from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Location
@@ -42,8 +43,9 @@ def run_on_spark(
         named_inputs(inputs, job), plan if plan in ("auto", "mjoin", "xjoin") else Plan.parse(plan),
         Statistics.load(stats) if stats else None, cells,
     )  # fmt: skip
+    job.check_apart(where, work.inputs)
     work.check()
-    totals = {"rows": 0, "results": 0, "late": 0}
+    totals = {"rows": 0, "results": 0}
     with ExitStack() as stack:
         with show.busy("starting Spark"):
             spark = stack.enter_context(open_session(master, f"watersmeet {path.name}", settings(conf)))
@@ -55,8 +57,13 @@ def run_on_spark(
                 return
             raise
     made = [("rows in", show.count(totals["rows"])), ("results", show.count(totals["results"]))]
-    made += [("late", show.count(totals["late"]))] if totals["late"] else []
+    bad, late = _by_stream(totals, "bad."), _by_stream(totals, "late.")
+    made += told_aside(job, work.bad_in_tables | bad, late)
     show.facts([*made, ("written to", where.path), ("checkpoint", work.checkpoint)])
+
+
+def _by_stream(totals: Mapping[str, int], what: str) -> dict[str, int]:
+    return {name.removeprefix(what): count for name, count in totals.items() if name.startswith(what)}
 
 
 def settings(conf: Sequence[str]) -> dict[str, str]:
@@ -71,10 +78,11 @@ def settings(conf: Sequence[str]) -> dict[str, str]:
 
 
 def _tell(batch: Mapping[str, Any], totals: dict[str, int]) -> None:
-    for name in totals:
-        totals[name] += int(batch.get(name, 0))
+    for name, value in batch.items():
+        if name in ("rows", "results") or name.startswith(("bad.", "late.")):
+            totals[name] = totals.get(name, 0) + int(value)
     speed = batch["rows"] / max(batch["seconds"], 1e-9)
-    late = f", {show.count(batch['late'])} late" if batch.get("late") else ""
+    late = "".join(f", {show.count(batch[n])} {n}" for n in ("bad", "late") if batch.get(n))
     show.err.print(
         f"batch {batch['batch']}: {show.count(batch['rows'])} rows in {batch['seconds']:.2f} s ({show.rate(speed)}), "
         f"{show.count(batch.get('results', 0))} results{late}; {show.count(batch.get('window_rows', 0))} rows in windows, "

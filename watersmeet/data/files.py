@@ -13,7 +13,7 @@ from watersmeet.model.location import suffix_format
 
 FORMATS: Final = {"csv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
 # Settings of Spark's file source about pace, not content: in process all files are read at once.
-_PACE: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly"})
+PACE: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly"})
 
 
 def find_files(path: str, name: str, format: str | None) -> list[tuple[Path, str]]:
@@ -69,7 +69,7 @@ def read_options(options: Mapping[str, str], known: tuple[str, ...], format: str
     """Options by lower-case name; one that the format does not have is an error."""
     made = {}
     for key, value in options.items():
-        if key.lower() in _PACE:
+        if key.lower() in PACE:
             continue
         if key.lower() not in {k.lower() for k in known}:
             hint = nearest_name(key, known) or f"{format} has no options here"

@@ -23,7 +23,7 @@ from watersmeet.model.location import Location, suffix_format
 
 PART_ROWS: Final = 2_000_000
 _NAME: Final = "output"
-_EXTENSION: Final = {"csv": "csv", "json": "jsonl", "parquet": "parquet"}
+EXTENSION: Final = {"csv": "csv", "json": "jsonl", "parquet": "parquet"}
 
 
 class TableWriter:
@@ -144,7 +144,7 @@ class TableWriter:
             self._encoder = None
         path = self._temporary
         if self.folder:
-            path = self._temporary / f"part-{len(self.files):05d}.{_EXTENSION[self.format]}"
+            path = self._temporary / f"part-{len(self.files):05d}.{EXTENSION[self.format]}"
         self._encoder = encoder(self.format, path, self.schema)
         self._part_rows = 0
         self.files.append(path)

@@ -1,4 +1,4 @@
-"""Blobs: what travels from pack to a cell. Rows of a stream as a compressed Arrow stream; marks of how far a stream has come; the end.
+"""Blobs: what travels from pack to a cell. Rows of a stream as a compressed Arrow stream; marks of how far it has come; tallies; the end.
 
 The columns of the DataFrame between the two: `cell` (the key Spark groups by), `source` (position in FROM), `kind`, `low`, `high`
 (timestamps in microseconds, of a mark), `rows` (the blob).
@@ -14,6 +14,8 @@ ROWS: Final = 0
 MARK: Final = 1
 END: Final = 2
 SHED: Final = 3  # low: how many rows were given up; high: the highest timestamp of them
+TALLY: Final = 4  # low: rows read, high: bad rows among them, rows: those that are to be written
+UNSENT: Final = 5  # rows that can't join, sent all the same where late rows are given out: these may be late
 BLOB_BYTES: Final = 100 << 10  # of rows, about
 
 ARROW_SCHEMA: Final = pa.schema(

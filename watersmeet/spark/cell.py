@@ -20,13 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
+from watersmeet.data.late_rows import row_texts
 from watersmeet.engine.control import Change
 from watersmeet.engine.executor import Engine
 from watersmeet.engine.rows.release import NEVER, Clock, Release
 from watersmeet.engine.snapshot import LAYOUT, Snapshot
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS
-from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, SHOWN, Parcel, decode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, SHOWN, TALLY, UNSENT, Parcel, decode_table
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
 from watersmeet.spark.marks import load_marks, numbered, store_marks
 from watersmeet.spark.packing import route_hash_check
@@ -65,6 +66,7 @@ class Cell:
         chunks, rebuilt = self._open(store)
         ended, came = self._take_in(parcels)
         fresh, late = self._sort_out_late(came)
+        counts = self._counts(late)
         ready = self._release(fresh, ended)
         results = 0
         for made in self.engine.feed(ready, self.clock.watermark - 1, ended=ended):
@@ -72,10 +74,13 @@ class Cell:
             yield self._out(made)
         for name, rows in late if self.spec.late else ():
             yield self._late_rows(name, rows)
+        for name, _, _, bad in self.tallies if self.spec.bad else ():
+            if bad is not None:
+                yield self._bad_rows(name, decode_table(bad))
         self._store(chunks, fresh)
         told = self._metrics(
-            rows_in=sum(t.num_rows for t in ready.values()), results=results, late=sum(t.num_rows for _, t in late),
-            rebuilt=int(rebuilt), batch_us=int((time.perf_counter() - began) * 1e6),
+            rows_in=sum(t.num_rows for t in ready.values()), results=results, rebuilt=int(rebuilt), **counts,
+            batch_us=int((time.perf_counter() - began) * 1e6),
         )  # fmt: skip
         self._keep()
         yield told
@@ -85,6 +90,8 @@ class Cell:
     def _take_in(self, parcels: Iterable[Parcel]) -> tuple[bool, dict[int, pa.Table]]:
         """Read all parcels: marks go to the clock, rows are given back by position in FROM."""
         ended = False
+        self.tallies: list[tuple[str, int, int, Any]] = []
+        self.unsent: list[tuple[int, pa.Table]] = []
         came: dict[int, list[pa.Table]] = {k: [] for k in self.times}
         for _, k, kind, low, high, rows in parcels:
             if kind == END:
@@ -93,6 +100,10 @@ class Cell:
                 self.engine.note_shed(self.sources[k].alias, int(low), int(high))
             elif kind == MARK:
                 self.clock.see(self.sources[k].stream, int(low), int(high))
+            elif kind == TALLY:
+                self.tallies.append((self.sources[k].stream, int(low), int(high), rows))
+            elif kind == UNSENT:
+                self.unsent.append((k, decode_table(rows)))
             else:
                 came[k].append(decode_table(rows))
         made = {}
@@ -128,7 +139,21 @@ class Cell:
             if kept.num_rows:
                 kept = kept.drop_columns([AGAIN]) if AGAIN in kept.column_names else kept
                 fresh[k] = numbered(self.manifest, kept) if source.alias == self.spec.bound.preserved else kept
+        for k, table in self.unsent if self.spec.order == "event" else ():
+            behind = timestamps(table, self.spec.times[self.sources[k].alias]) < self.clock.watermark
+            if behind.any():
+                late.append((self.sources[k].stream, table.filter(pa.array(behind))))
         return fresh, late
+
+    def _counts(self, late: list[tuple[str, pa.Table]]) -> dict[str, int]:
+        """Rows read, bad and late, in all and by stream."""
+        made = {"read": sum(rows for _, rows, _, _ in self.tallies), "bad": sum(bad for _, _, bad, _ in self.tallies)}
+        made["late"] = sum(t.num_rows for _, t in late)
+        for name, _, bad, _ in self.tallies:
+            made[f"bad.{name}"] = made.get(f"bad.{name}", 0) + bad
+        for name, table in late:
+            made[f"late.{name}"] = made.get(f"late.{name}", 0) + table.num_rows
+        return {name: count for name, count in made.items() if count or "." not in name}
 
     def _release(self, fresh: dict[int, pa.Table], ended: bool) -> dict[str, pa.Table]:
         """Rows by alias that may be processed now."""
@@ -288,21 +313,25 @@ class Cell:
     def _out(self, made: pa.RecordBatch) -> pa.RecordBatch:
         n = made.num_rows
         columns = list(made.columns)
-        if self.spec.late:
+        if self.spec.aside:
             columns += [pa.repeat(pa.scalar("result"), n), pa.nulls(n, pa.string()), pa.nulls(n, pa.string())]
         return pa.RecordBatch.from_arrays([*columns, pa.nulls(n, pa.string())], schema=self.spec.output)
 
     def _late_rows(self, name: str, rows: pa.Table) -> pa.RecordBatch:
         source = next(s for s in self.sources if s.stream == name and not s.static)
         shown = [c for c in rows.column_names if c not in (ALIVE, SHOWN, AGAIN, EFFECTIVE)]
-        texts = [json.dumps(row, default=str, ensure_ascii=False) for row in rows.select(shown).to_pylist()]
-        given = {
-            RESULT_TS: rows.column(source.timestamp).combine_chunks(),
-            LATE_COLUMNS[0]: pa.repeat(pa.scalar("late"), rows.num_rows),
-            LATE_COLUMNS[1]: pa.repeat(pa.scalar(name), rows.num_rows),
-            LATE_COLUMNS[2]: pa.array(texts, pa.string()),
-        }
-        return self._sparse(rows.num_rows, given)
+        times = rows.column(
+            source.timestamp if source.timestamp in rows.column_names else self.spec.times[source.alias]
+        )
+        return self._aside_rows("late", name, row_texts(rows.select(shown)), {RESULT_TS: times.combine_chunks()})
+
+    def _bad_rows(self, name: str, rows: pa.Table) -> pa.RecordBatch:
+        return self._aside_rows("bad", name, row_texts(rows), {})
+
+    def _aside_rows(self, kind: str, name: str, texts: pa.Array, given: dict[str, pa.Array]) -> pa.RecordBatch:
+        n = len(texts)
+        columns = (pa.repeat(pa.scalar(kind), n), pa.repeat(pa.scalar(name), n), texts)
+        return self._sparse(n, given | dict(zip(LATE_COLUMNS, columns, strict=True)))
 
     def _metrics(self, **made: int) -> pa.RecordBatch:
         """Numbers of this batch; `totals` of the engine since it was last rebuilt; `events`: what was changed in this batch, and why."""

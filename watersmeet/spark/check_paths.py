@@ -6,14 +6,21 @@ Only places on this machine are looked at (hdfs://, s3a:// and patterns are left
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
-from watersmeet.errors import DataError, nearest_name
+from watersmeet.data.conform import find_column
+from watersmeet.data.files import FORMATS, find_files
+from watersmeet.data.place import Place
+from watersmeet.errors import DataError
+from watersmeet.model.query import Declaration
 
 
-def check_source(name: str, path: str, columns: Iterable[str] = ()) -> None:
-    """Refuse a folder or file that is not there, that can't be read, or, of Parquet, that lacks columns: Spark would read NULLs."""
+def check_source(declared: Declaration, path: str, *, bounded: bool = True) -> None:
+    """Refuse a folder or file that is not there, that can't be read, or, of Parquet, that lacks columns; and, if the job ends by itself,
+    a folder without files."""
+    name, form = declared.name, declared.location.format if declared.location else ""
+    if bounded and form in FORMATS and "://" not in path:
+        find_files(path, name, form)
     place = _local(path)
     if place is None:
         return
@@ -26,23 +33,22 @@ def check_source(name: str, path: str, columns: Iterable[str] = ()) -> None:
     for file in files:
         if not os.access(file, os.R_OK | (os.X_OK if file.is_dir() else 0), effective_ids=True):
             raise DataError(f"stream '{name}': can't read '{_as_given(file, place, path)}': Permission denied")
-    whole = sorted(f for f in files if f.suffix == ".parquet" and f.is_file())
-    if whole and columns:
-        _check_columns(name, {whole[0], whole[-1]}, columns)
+    whole = sorted(f for f in files if f.is_file() and f.stat().st_size)
+    if whole and form == "parquet":
+        _check_columns(declared, whole[0], _as_given(whole[0], place, path))
 
 
-def _check_columns(name: str, files: Iterable[Path], columns: Iterable[str]) -> None:
-    """Refuse a column that none of these Parquet files has. (That some lack it is well: columns are added in the course of time.)"""
+def _check_columns(declared: Declaration, file: Path, shown: str) -> None:
+    """Refuse a column that the first Parquet file lacks: what would be found as it is read can be said at once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        found = {n.lower(): n for file in files for n in pq.read_schema(file).names}
+        names = pq.read_schema(file).names
     except (OSError, pa.ArrowException):
-        return  # Spark will say what is wrong with the file
-    for column in columns:
-        if column.lower() not in found:
-            raise DataError(f"stream '{name}' has no column '{column}'\n  {nearest_name(column, found.values())}")
+        return  # whoever reads it will say what is wrong with it
+    for column in declared.schema.names:
+        find_column(names, column, Place(declared.name, shown))
 
 
 def check_together(path: str, checkpoint: str) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from watersmeet.engine.control import Controller, unchanging
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr, walk
+from watersmeet.model.location import BadRows
 from watersmeet.model.needs import counted, needed_schema
 from watersmeet.model.plan import Plan
 from watersmeet.spark.pack import Branch, Pack
@@ -47,18 +48,19 @@ class Flow:
         in_spark: Callable[[Expr], bool] = lambda expr: False,
         rates: Mapping[str, float] | None = None,
         late: bool = False,
+        bad: bool = False,
         order: str = "event",
         refresh_tables: bool = False,
         waiting_bytes: int = WAITING_BYTES,
         controller: Callable[[BoundQuery], Controller] = unchanging,
     ) -> Flow:
-        """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do. controller: makes one for each
-        cell."""
-        check_names(bound, late)
+        """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do. late, bad: whether late and
+        bad rows are given out besides results. controller: makes one for each cell."""
+        check_names(bound, late or bad)
         route = Route.of(bound, cells, rates)
         spec = CellSpec.of(
-            bound, plan, route, tables, late=late, order=order, refresh_tables=refresh_tables, waiting_bytes=waiting_bytes,
-            controller=controller,
+            bound, plan, route, tables, late=late, bad=bad, order=order, refresh_tables=refresh_tables,
+            waiting_bytes=waiting_bytes, controller=controller,
         )  # fmt: skip
         streams = dict.fromkeys(s.stream for s in bound.sources if not s.static)
         return cls(tuple(_inlet(bound, plan, route, name, late, in_spark) for name in streams), spec)
@@ -91,6 +93,9 @@ def _inlet(
         used |= set(needed.names) if keep < 1 else set()
         branches.append(Branch(source, number, lane, columns, mask, written[front:], sends_all, keep, needed, chosen))
     schema = branches[0].source.schema
+    used |= set(schema.names) if late else set()
     names = tuple(n for n in schema.names if n in used)
     types = tuple((f.name, f.type) for f in schema.fields if f.name in used)
-    return Inlet(stream, Pack(tuple(branches), route.keys, types), tuple(masks), names)
+    declared = bound.query.declaration(stream)
+    bad_rows = declared.bad_rows if declared else BadRows()
+    return Inlet(stream, Pack(tuple(branches), route.keys, types, bad_rows, late), tuple(masks), names)

@@ -13,6 +13,7 @@ from watersmeet.model.query import Declaration, Location
 from watersmeet.spark.check_paths import check_source
 from watersmeet.spark.columns import spark_schema
 from watersmeet.spark.plain_errors import plain_error
+from watersmeet.spark.read_files import ReadFiles, Rows, listed, read_here
 from watersmeet.spark.run import BOUNDED, DEFAULTS, LINES, from_lines
 
 
@@ -20,7 +21,7 @@ def check_history(declared: Iterable[Declaration]) -> None:
     """Say what can't be read, as far as it can be known without Spark."""
     for d in declared:
         if _place(d).format in BOUNDED:
-            check_source(d.name, _place(d).path)
+            check_source(d, _place(d).path)
 
 
 def history(session: SparkSession, declared: Iterable[Declaration]) -> dict[str, DataFrame]:
@@ -28,9 +29,14 @@ def history(session: SparkSession, declared: Iterable[Declaration]) -> dict[str,
     made = {}
     for d in declared:
         place = _place(d)
+        columns = spark_schema([(f.name, f.type) for f in d.schema.fields])
+        if read_here(place.format):
+            paths = listed(session, d, place.path, streaming=False)
+            made[d.name] = paths.mapInArrow(Rows(ReadFiles.of(d, place.path)), columns)
+            continue
         reader = session.read.format(place.format)
         if place.format in BOUNDED and place.format not in LINES:
-            reader = reader.schema(spark_schema([(f.name, f.type) for f in d.schema.fields]))
+            reader = reader.schema(columns)
         for name, value in (*DEFAULTS.get(place.format, {}).items(), *place.options):
             reader = reader.option(name, value)
         try:

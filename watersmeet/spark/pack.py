@@ -7,18 +7,23 @@ learns how far each stream has come, although no row of it may come there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.data import arrow_type, check_timestamps, timestamps
+from watersmeet.data import Rejects, arrow_type, timestamps
+from watersmeet.data.bad_rows import Reject
+from watersmeet.data.conform import NO_TIME
+from watersmeet.data.late_rows import row_texts
+from watersmeet.data.place import Place
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Expr
+from watersmeet.model.location import BadRows
 from watersmeet.model.types import Schema, Type
-from watersmeet.spark.blob import END, MARK, SHED, parcels_batch
+from watersmeet.spark.blob import END, MARK, SHED, TALLY, UNSENT, Parcel, encode_table, parcels_batch
 from watersmeet.spark.route import Lane
 from watersmeet.spark.worker import settle
 
@@ -50,36 +55,65 @@ class Branch:
 
 @dataclass(frozen=True)
 class Pack:
-    """The function for mapInArrow: `branches` are all entries of FROM that read this stream."""
+    """The function for mapInArrow: `branches` are all entries of FROM that read this stream. bad_rows: what becomes of a row without a
+    timestamp. late: whether rows that can't join are sent too, as they may be late."""
 
     branches: tuple[Branch, ...]
     keys: tuple[int, ...]
     types: tuple[tuple[str, Type], ...]
+    bad_rows: BadRows = field(default=BadRows())
+    late: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rejects = Rejects(self.bad_rows)
+        return self.packed(self._timed(self._pieces(batches), rejects), rejects)
+
+    def packed(self, tables: Iterator[pa.Table], rejects: Rejects) -> Iterator[pa.RecordBatch]:
+        """The parcels of tables in canonical types, every row with its timestamp; `rejects` are counted at the end."""
         from watersmeet.spark.packing import Packing
 
-        low, high = 1 << 62, -(1 << 62)
+        low, high, rows = 1 << 62, -(1 << 62), 0
         shed: dict[int, tuple[int, int]] = {}
-        for table in self._pieces(batches):
-            source = self.branches[0].source
-            check_timestamps(table, source.stream, source.timestamp)
+        source, number = self.branches[0].source, self.branches[0].number
+        for table in cut(tables):
+            rows += table.num_rows
             ts = timestamps(table, source.timestamp)
             low, high = min(low, int(ts.min())), max(high, int(ts.max()))
-            seen = np.zeros(table.num_rows, bool)
+            seen, given_up = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
             for branch in self.branches:
                 again = seen.copy() if branch is not self.branches[0] else None
                 packing = Packing(self, branch, table, seen, again)
                 count, until = shed.get(branch.number, (0, low))
                 shed[branch.number] = count + packing.shed, max(until, packing.shed_until)
+                given_up[packing.shed_rows] = True
                 parcels = packing.parcels()
                 while some := list(islice(parcels, TOGETHER)):
                     yield parcels_batch(some)
+            if self.late and not (seen | given_up).all():
+                unsent = pa.array(~(seen | given_up))
+                rest = encode_table(table.select(source.schema.names).filter(unsent), compress=False)
+                yield parcels_batch([(self.keys[0], number, UNSENT, 0, 0, rest)])
         settle()
-        if high >= low:
-            told = [(key, self.branches[0].number, MARK, low, high, None) for key in self.keys]
-            told += [(self.keys[0], k, SHED, count, until, None) for k, (count, until) in shed.items() if count]
-            yield parcels_batch(told)
+        made: list[Parcel] = [(key, number, MARK, low, high, None) for key in self.keys] if high >= low else []
+        made += [(self.keys[0], k, SHED, count, until, None) for k, (count, until) in shed.items() if count]
+        if rows or rejects.count:
+            bad = encode_table(rejects.table(), compress=False) if rejects.found else None
+            made.append((self.keys[0], number, TALLY, rows + rejects.count, rejects.count, bad))
+        if made:
+            yield parcels_batch(made)
+
+    def _timed(self, tables: Iterator[pa.Table], rejects: Rejects) -> Iterator[pa.Table]:
+        """Rows without a timestamp are bad ones."""
+        source = self.branches[0].source
+        for table in tables:
+            times = table.column(source.timestamp)
+            if times.null_count:
+                without = table.filter(times.is_null())
+                texts = row_texts(without.select([n for n, _ in self.types])).to_pylist()
+                place = Place(source.stream)
+                rejects.take(Reject(place, NO_TIME, column=source.timestamp, text=text) for text in texts)
+                table = table.filter(times.is_valid())
+            yield table
 
     def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Input in pieces that are worth packing, in the canonical types."""
@@ -102,6 +136,14 @@ class Pack:
             if table.schema.field(at).type != wanted:
                 table = table.set_column(at, name, table.column(at).cast(wanted))
         return table
+
+
+def cut(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of some size, each column in one piece."""
+    for table in tables:
+        step = max(1, table.num_rows * PIECE_BYTES // max(table.nbytes, 1))
+        for first in range(0, table.num_rows, step):
+            yield table.slice(first, step).combine_chunks()
 
 
 @dataclass(frozen=True)

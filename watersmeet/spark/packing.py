@@ -47,23 +47,23 @@ class Packing:
         if branch.rest:
             some = np.flatnonzero(alive)
             alive[some] = intake.selected(table.take(pa.array(some)))
-        self.shed, self.shed_until = 0, -(1 << 62)
+        self.shed, self.shed_until, self.shed_rows = 0, -(1 << 62), chosen[:0]
         if branch.keep < 1:
             dropped = alive & ~Shed(branch.keep, 0, branch.number, branch.needed).kept(table)
             ts = timestamps(table, branch.source.timestamp)
             self.shed, self.shed_until = int(dropped.sum()), int(ts[dropped].max(initial=self.shed_until))
+            self.shed_rows = chosen[dropped]
             alive &= ~dropped
-        selected = alive.copy()
         columns = intake.encoded(table, alive)
         if not branch.counted and not alive.all():
             kept = np.flatnonzero(alive)
             table, chosen, columns = table.take(pa.array(kept)), chosen[kept], tuple(c[kept] for c in columns)
-            alive = selected = alive[kept]
+            alive = alive[kept]
         sent = table.select(list(branch.columns))
         self.base = self._bases(sent, columns)
         if again is not None:
             sent = sent.append_column(AGAIN, pa.array(again[chosen]))
-        seen[chosen[selected if shown is None else shown]] = True
+        seen[chosen[alive if shown is None else shown]] = True
         self.table, self.alive, self.shown = sent, alive, shown
 
     def _bases(self, sent: pa.Table, columns: tuple[Any, ...]) -> Any:

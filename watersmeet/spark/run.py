@@ -19,6 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from watersmeet.data import Rejects, as_table, read_declared
+from watersmeet.data.files import FORMATS
 from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Declaration, Location, Query
@@ -29,18 +31,17 @@ from watersmeet.spark.control import flush
 from watersmeet.spark.interrupt import Interrupt, deferred_interrupt
 from watersmeet.spark.listener import metrics_of
 from watersmeet.spark.plain_errors import plain_error
+from watersmeet.spark.read_files import ReadFiles, listed, read_here
 from watersmeet.spark.session import session
-from watersmeet.spark.stream import stream
+from watersmeet.spark.sink import Sink, in_files
+from watersmeet.spark.stream import joined
 from watersmeet.spark.trigger import Trigger
+from watersmeet.spark.write_parts import BAD, write_part
 
-BOUNDED = ("parquet", "csv", "json", "orc", "text")
+BOUNDED = (*FORMATS, "orc", "text")
 LINES = ("text", "socket", "kafka")
-# Before the options in the text. A value that does not fit its column is an error, not a NULL.
-DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
-    "json": {"mode": "FAILFAST"},
-    "socket": {"includeTimestamp": "true"},
-}
+# Before the options in the text.
+DEFAULTS: Mapping[str, Mapping[str, str]] = {"socket": {"includeTimestamp": "true"}}
 Report = Callable[[Mapping[str, Any]], None]
 
 
@@ -51,6 +52,7 @@ class SparkJob:
     trigger: None (all there is, for files; as fast as it can, for other sources), an interval such as "10 seconds" (until it is
         stopped), or "available-now" (all there is, but what waits goes on waiting: rows to come may still join it).
     inputs: paths to read streams from instead of those in the text.
+    bad_in_tables: after the start, how many rows of static tables were bad.
     """
 
     query: Query
@@ -61,6 +63,7 @@ class SparkJob:
     plan: str | Plan = "auto"
     stats: Statistics | None = None
     cells: int | None = None
+    bad_in_tables: dict[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def bounded(self) -> bool:
@@ -77,14 +80,24 @@ class SparkJob:
         for declared in self._streams():
             place = self._place(declared)
             if place.format in BOUNDED:
-                columns = declared.schema.names if place.format == "parquet" else ()
-                places.check_source(declared.name, self.inputs.get(declared.name, place.path), columns)
-        files = self.into.format in BOUNDED
-        if files:
-            places.check_writable(self.into.path, "output")
+                places.check_source(declared, self.inputs.get(declared.name, place.path), bounded=self.bounded)
+        aside = [*([self.query.late] if self.query.late else []), *self._bad_row_places().values()]
+        for where in aside:
+            if not in_files(where):
+                raise DataError(
+                    f"'{where.path}' FORMAT {where.format}: late and bad rows go to csv, json or parquet files of this machine"
+                )
+        written = [*([self.into] if self.into.format in BOUNDED else []), *aside]
+        for where in written:
+            places.check_writable(where.path, "output")
         places.check_writable(self.checkpoint, "checkpoint")
-        if files:
-            places.check_together(self.into.path, self.checkpoint)
+        for where in written:
+            places.check_together(where.path, self.checkpoint)
+
+    def _bad_row_places(self) -> dict[str, Location]:
+        used = dict.fromkeys(s.stream for s in self.query.sources)
+        found = [d for name in used if (d := self.query.declaration(name)) is not None]
+        return {d.name: d.bad_rows.into for d in found if d.bad_rows.into is not None}
 
     def _streams(self) -> list[Declaration]:
         used = dict.fromkeys(s.stream for s in self.query.sources if s.window)
@@ -123,31 +136,48 @@ class SparkJob:
                 query.stop()
 
     def _start(self, session: SparkSession) -> StreamingQuery:
+        rejects: dict[str, Rejects] = {}
         frames: dict[str, Any] = {d.name: self._source(session, d) for d in self._streams()}
-        for source in self.query.sources:
-            if source.window is None and source.stream in self.inputs:
-                frames[source.stream] = self.inputs[source.stream]
-        made = stream(
-            self.query, frames, plan=self.plan, stats=self.stats, budget=self.query.budget, cells=self.cells,
+        frames |= self._tables(rejects)
+        reads = {
+            d.name: ReadFiles.of(d, self.inputs.get(d.name, self._place(d).path))
+            for d in self._streams() if read_here(self._place(d).format)
+        }  # fmt: skip
+        bad = self._bad_row_places()
+        made = joined(
+            self.query, frames, self.plan, self.stats, self.query.budget, self.cells, late=self.query.late is not None,
+            bad=bool(bad), reads=reads,
             control=self._control,  # whatever the trigger is, so that another one can be used next time
         )  # fmt: skip
-        if self.into.format == "kafka":
-            made = made.select(F.to_json(F.struct("*")).alias("value"))
-        writer = made.writeStream.format(self.into.format).option("checkpointLocation", self.checkpoint)
-        for name, value in self.into.options:
-            writer = writer.option(name, value)
-        if self.into.path:
-            writer = writer.option("path", self.into.path)
-        if self.into.format == "csv" and "header" not in dict(self.into.options):
-            writer = writer.option("header", "true")
+        sink = Sink.of(made, self.into, self.query.late, bad)
+        for name, found in rejects.items():
+            for output in sink.outputs if found.found else ():
+                if output.takes(BAD, name):
+                    write_part(output, f"part-table-{name}", found.table())
+        writer = sink.writer(made).option("checkpointLocation", self.checkpoint)
         if self.bounded:
             writer = writer.trigger(availableNow=True)
         elif self._trigger:
             writer = writer.trigger(**self._trigger.options)
         try:
-            return writer.start()
+            started: StreamingQuery = writer.start()
+            return started
         except (PySparkException, Py4JError) as e:
             raise plain_error(e) from None
+
+    def _tables(self, rejects: dict[str, Rejects]) -> dict[str, Any]:
+        """The static tables, read here; `rejects` gets their bad rows."""
+        made = {}
+        for name in dict.fromkeys(s.stream for s in self.query.sources if s.window is None):
+            declared = self.query.declaration(name)
+            assert declared is not None
+            rejects[name] = Rejects(declared.bad_rows)
+            if name in self.inputs:
+                made[name] = as_table(self.inputs[name], name, declared.schema, rejects=rejects[name])
+            else:
+                made[name] = read_declared(declared, rejects[name])
+            self.bad_in_tables[name] = rejects[name].count
+        return made
 
     def _place(self, declared: Declaration) -> Location:
         if declared.location is None:
@@ -159,6 +189,11 @@ class SparkJob:
     def _source(self, session: SparkSession, declared: Declaration) -> DataFrame:
         place = self._place(declared)
         path = self.inputs.get(declared.name, place.path)
+        if read_here(place.format):
+            try:
+                return listed(session, declared, path)
+            except (PySparkException, Py4JError) as e:
+                raise plain_error(e) from None
         reader = session.readStream.format(place.format)
         if place.format in BOUNDED:
             if place.format != "text":
@@ -191,8 +226,8 @@ def from_lines(frame: DataFrame, declared: Declaration) -> DataFrame:
 def summary(progress: Any) -> dict[str, Any]:
     """What a batch did, from a query's progress."""
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
-    rows = sum(s["numInputRows"] for s in progress["sources"] if "/control]" not in s["description"])
-    return {"batch": progress["batchId"], "rows": rows, "seconds": seconds, **metrics_of(progress)}
+    found = metrics_of(progress)
+    return {"batch": progress["batchId"], "rows": found.get("read", 0), "seconds": seconds, **found}
 
 
 @contextmanager

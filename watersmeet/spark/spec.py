@@ -30,8 +30,8 @@ LATE_COLUMNS = ("kind", "late_stream", "late_row")
 @dataclass(frozen=True)
 class CellSpec:
     """bound: the query as cells see it: selections are done, columns that only they needed are gone. tables: static tables by alias,
-    encoded. times: the timestamp column of each stream, by alias. late: whether late rows are given out. order: "event" or "arrival".
-    waiting_bytes: how much may wait in a cell. controller: makes the one of each cell."""
+    encoded. times: the timestamp column of each stream, by alias. late, bad: whether late and bad rows are given out. order: "event" or
+    "arrival". waiting_bytes: how much may wait in a cell. controller: makes the one of each cell."""
 
     bound: BoundQuery
     plan: Plan
@@ -44,10 +44,11 @@ class CellSpec:
     refresh_tables: bool = False
     waiting_bytes: int = WAITING_BYTES
     controller: Callable[[BoundQuery], Controller] = unchanging
+    bad: bool = False
 
     @classmethod
     def of(
-        cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False,
+        cls, bound: BoundQuery, plan: Plan, route: Route, tables: Mapping[str, pa.Table], *, late: bool = False, bad: bool = False,
         order: str = "event", refresh_tables: bool = False, waiting_bytes: int = WAITING_BYTES,
         controller: Callable[[BoundQuery], Controller] = unchanging,
     ) -> CellSpec:  # fmt: skip
@@ -68,13 +69,19 @@ class CellSpec:
             refresh_tables,
             waiting_bytes,
             controller,
+            bad,
         )
+
+    @property
+    def aside(self) -> bool:
+        """Whether rows that are no results are given out too."""
+        return self.late or self.bad
 
     @property
     def output(self) -> pa.Schema:
         """The columns that a cell gives out: results, then what late rows need, then metrics."""
         fields = list(arrow_schema(self.bound.results))
-        if self.late:
+        if self.aside:
             fields += [pa.field(n, pa.string()) for n in LATE_COLUMNS]
         return pa.schema([*fields, pa.field(METRICS, pa.string())])
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -19,6 +21,7 @@ from watersmeet.errors import DataError, QueryError, nearest_name
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
+from watersmeet.model.expr import streams_of
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS, Query
 from watersmeet.model.statistics import Statistics
@@ -30,6 +33,7 @@ from watersmeet.spark.flow import Flow, Inlet
 from watersmeet.spark.listener import observed
 from watersmeet.spark.pack import PackEnd
 from watersmeet.spark.processor import CellProcessor
+from watersmeet.spark.read_files import PackFiles, ReadFiles
 from watersmeet.spark.selection import in_spark, mask
 from watersmeet.spark.spec import LATE_COLUMNS
 from watersmeet.spark.unfold import block_schema, unfolded
@@ -84,29 +88,68 @@ def stream(
     .udf.buffer.size), whole tracebacks of UDFs, and with a local master, unless it is set, the checkpointFileManagerClass
     (docs/deploy.md, "Settings").
     """
+    made = joined(
+        text, streams, plan, stats, budget, cells, order=order, late=late, control=control, refresh_tables=refresh_tables
+    )  # fmt: skip
+    return made.rows()
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What comes from the cells: blocks of rows (`blocks.py`), and the columns of a row; those of a result come first."""
+
+    blocks: DataFrame
+    columns: T.StructType
+    results: pa.Schema
+
+    def rows(self) -> DataFrame:
+        """The rows themselves."""
+        return unfolded(self.blocks, self.columns, led_by=RESULT_TS)
+
+
+def joined(
+    text: str | Query,
+    streams: Mapping[str, Any],
+    plan: str | Plan = "auto",
+    stats: Statistics | None = None,
+    budget: Budget | None = None,
+    cells: int | None = None,
+    *,
+    order: str = "event",
+    late: bool = False,
+    bad: bool = False,
+    control: str | Path | None = None,
+    refresh_tables: bool = False,
+    reads: Mapping[str, ReadFiles] | None = None,
+) -> Joined:
+    """The join of `stream`, with its results still in blocks. bad: also give bad rows. reads: streams that were given as DataFrames of
+    files, and how these are read."""
     query = parse(text) if isinstance(text, str) else text
     if order not in ("event", "arrival"):
         raise QueryError(f"order='{order}'", hint="order='event' or order='arrival'")
     session = _session(streams)
+    reads = reads or {}
     bound = _bind(query, streams, text)
-    frames, tables = _inputs(bound, streams)
+    frames, tables = _inputs(bound, streams, reads)
     limit = budget or query.budget
     count = cells or _cells(limit)
+    read_aliases = {s.alias for s in bound.sources if s.stream in reads}
     flow = Flow.of(
-        bound, choose(bound, plan, stats, limit), count, tables, in_spark=in_spark,
-        rates=stats.rate if stats else None, late=late, order=order, refresh_tables=refresh_tables,
+        bound, choose(bound, plan, stats, limit), count, tables,
+        in_spark=lambda e: in_spark(e) and not streams_of(e) & read_aliases,
+        rates=stats.rate if stats else None, late=late, bad=bad, order=order, refresh_tables=refresh_tables,
         waiting_bytes=waiting_limit(session.conf.get(SETTING, None)), controller=adaptive(plan, stats, _part(limit, count)),
     )  # fmt: skip
     configure(session, flow.spec.route.cells)
-    parcels = [_packed(frames[i.stream], i) for i in flow.inlets]
+    parcels = [_packed(frames[i.stream], i, reads.get(i.stream)) for i in flow.inlets]
     if control is not None:
         parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), _PARCELS))
     united = reduce(DataFrame.union, parcels)
-    results = _output(bound, late)
+    results = _output(bound, late or bad)
     blocks = united.groupBy("cell").transformWithStateInPandas(
         CellProcessor(flow.spec), block_schema(results), "Append", "None"
     )
-    return unfolded(observed(blocks), results, led_by=RESULT_TS)
+    return Joined(observed(blocks), results, arrow_schema(bound.results))
 
 
 def _session(streams: Mapping[str, Any]) -> SparkSession:
@@ -138,7 +181,9 @@ def _bind(query: Query, streams: Mapping[str, Any], text: str | Query) -> BoundQ
         raise e.at(str(text)) from None
 
 
-def _inputs(bound: BoundQuery, streams: Mapping[str, Any]) -> tuple[dict[str, DataFrame], dict[str, Any]]:
+def _inputs(
+    bound: BoundQuery, streams: Mapping[str, Any], reads: Mapping[str, ReadFiles]
+) -> tuple[dict[str, DataFrame], dict[str, Any]]:
     """Streaming DataFrames by stream name, static tables (whole, here) by alias."""
     frames: dict[str, DataFrame] = {}
     tables: dict[str, Any] = {}
@@ -157,7 +202,7 @@ def _inputs(bound: BoundQuery, streams: Mapping[str, Any]) -> tuple[dict[str, Da
                 f"'{name}' has a window, but what was given is not a streaming DataFrame\n  use spark.readStream"
             )
         else:
-            frames[name] = conform(given, name, source.schema)
+            frames[name] = given if name in reads else conform(given, name, source.schema)
     return frames, tables
 
 
@@ -207,14 +252,16 @@ def configure(session: SparkSession, cells: int) -> None:
             _log.info("%s was %s, is now %s", name, was, value)
 
 
-def _packed(frame: DataFrame, inlet: Inlet) -> DataFrame:
+def _packed(frame: DataFrame, inlet: Inlet, read: ReadFiles | None) -> DataFrame:
+    if read is not None:
+        return frame.mapInArrow(PackFiles(read, inlet.pack), _PARCELS)
     columns = [column(n) for n in inlet.columns] + [mask(p).alias(n) for n, p in inlet.masks]
     return frame.select(*columns).mapInArrow(inlet.pack, _PARCELS)
 
 
-def _output(bound: BoundQuery, late: bool) -> T.StructType:
+def _output(bound: BoundQuery, aside: bool) -> T.StructType:
     fields = [(f.name, f.type) for f in bound.results.fields]
-    return spark_schema(fields + [(n, STRING) for n in LATE_COLUMNS if late])
+    return spark_schema(fields + [(n, STRING) for n in LATE_COLUMNS if aside])
 
 
-__all__ = ["CellProcessor", "configure", "stream"]
+__all__ = ["CellProcessor", "Joined", "configure", "joined", "stream"]
