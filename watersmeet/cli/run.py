@@ -148,14 +148,15 @@ class _Aside:
 def told_aside(job: Job, bad: Mapping[str, int], late: Mapping[str, int]) -> list[tuple[str, str]]:
     """What the summary says of bad and of late rows, by stream, and what can be done about them."""
     made = []
-    if counts := ", ".join(f"{show.count(n)} of {name}" for name, n in bad.items() if n):
+    names = [d.name for d in job.sources()]
+    if counts := ", ".join(f"{show.count(bad[name])} of {name}" for name in names if bad.get(name)):
         places = ", ".join(dict.fromkeys(place.path for place in job.bad_row_places().values()))
         made.append(("bad rows", f"{counts}, left out" + (f"; written to {places}" if places else "")))
-    if counts := ", ".join(f"{show.count(n)} of {name}" for name, n in late.items() if n):
+    if counts := ", ".join(f"{show.count(late[name])} of {name}" for name in names if late.get(name)):
         where = f"; written to {job.query.late.path}" if job.query.late else "; LATE INTO 'path' would keep them"
-        names = " and ".join(name for name, n in late.items() if n)
+        of_these = " and ".join(name for name in names if late.get(name))
         made.append(("late rows", f"{counts}, left out{where}"))
-        made.append(("", f"to wait longer for such rows, give {names} a larger LATENESS"))
+        made.append(("", f"to wait longer for such rows, give {of_these} a larger LATENESS"))
     return made
 
 

@@ -186,7 +186,7 @@ def converter(source: pa.DataType, field: Field, text: bool) -> Convert | None:
     if have is None:
         return None
     plain = source.value_type if pa.types.is_dictionary(source) else source
-    if (unit := field.unit) is not None:
+    if (unit := field.unit) is not None and have.name not in ("TIMESTAMP", "DATE"):
         takes = have.numeric or (text and have.name == "STRING")
         return (lambda c: within_years(from_epoch(c.cast(plain), unit))) if takes else None
     if have.name == "STRING":
@@ -284,5 +284,5 @@ def _advice(have: Type | pa.DataType, target: Type, field: Field) -> str:
     if str(have) in ("BIGINT", "DOUBLE") and target.name == "TIMESTAMP":
         return _number_hint(field)
     if field.unit:
-        return f"leave out IN {field.unit}" if str(have) in ("TIMESTAMP", "DATE") else "convert the column to numbers"
+        return "convert the column to numbers or timestamps"
     return f"declare it {have}, or convert the column" if isinstance(have, Type) else "convert or drop the column"

@@ -36,10 +36,15 @@ def find_files(path: str, name: str, format: str | None) -> list[tuple[Path, str
             if not found:
                 raise place.error(f"no file matches '{path}'", hint=_here(path))
         else:
-            raise place.error(f"there is no file or folder '{path}'", hint=_here(path))
+            raise nowhere(path, place)
     except OSError as e:
         raise place.error(f"can't read '{path}': {e.strerror}") from None
     return [(f, _format(f, format, place)) for f in found]
+
+
+def nowhere(path: str, place: Place) -> DataError:
+    """A path that leads nowhere."""
+    return place.error(f"there is no file or folder '{path}'", hint=_here(path))
 
 
 def local_path(path: str, name: str) -> Path:

@@ -15,6 +15,7 @@ from watersmeet.data.bad_rows import Rejects
 from watersmeet.data.files import find_files
 from watersmeet.data.place import Place
 from watersmeet.data.table import read_files
+from watersmeet.errors import DataError
 from watersmeet.model.query import Declaration
 
 _PACE = "maxfilespertrigger"
@@ -37,6 +38,14 @@ def _batches(streams: Mapping[str, _Paced]) -> Iterator[dict[str, pa.Table]]:
         number += 1
 
 
+def no_place(name: str) -> DataError:
+    """A declaration without FROM, where a job needs it."""
+    return Place(name).error(
+        "its declaration does not say where its rows are",
+        hint=f"add FROM 'path' FORMAT parquet to it, or give --input {name}=PATH",
+    )
+
+
 class _Paced:
     """One stream or table: its files, and how many come with a batch (None: all with the first)."""
 
@@ -44,10 +53,7 @@ class _Paced:
         self.declared, self.rejects = declared, rejects
         place = declared.location
         if path is None and place is None:
-            raise Place(declared.name).error(
-                "its declaration does not say where its rows are",
-                hint=f"add FROM 'path' FORMAT parquet to it, or give --input {declared.name}=PATH",
-            )
+            raise no_place(declared.name)
         self.options = {} if path is not None or place is None else dict(place.options)
         form = None if path is not None or place is None else place.format or None
         self.files = find_files(path or (place.path if place else ""), declared.name, form)

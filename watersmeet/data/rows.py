@@ -70,7 +70,7 @@ def convert_value(value: Any, field: Field) -> object:
     if value is None:
         return None
     try:
-        if field.unit is not None:
+        if field.unit is not None and not isinstance(value, dt.date):
             return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=epoch_us(value, field.unit))
         return _CONVERT[field.type.name](value, field.type)
     except (TypeError, OverflowError, InvalidOperation):

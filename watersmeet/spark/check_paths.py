@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from watersmeet.data.conform import find_column
-from watersmeet.data.files import FORMATS, find_files
+from watersmeet.data.files import FORMATS, find_files, nowhere
 from watersmeet.data.place import Place
 from watersmeet.errors import DataError
 from watersmeet.model.query import Declaration
@@ -26,13 +26,15 @@ def check_source(declared: Declaration, path: str, *, bounded: bool = True) -> N
         return
     try:
         if not place.exists():
-            raise DataError(f"stream '{name}': there is no file or folder '{path}'\n  looked in {Path.cwd()}")
+            raise nowhere(path, Place(name))
         files = [place] if place.is_file() else [place, *(p for p in place.iterdir() if p.name[0] not in "._")]
     except PermissionError:
-        raise DataError(f"stream '{name}': can't read '{path}': Permission denied") from None
+        raise Place(name).error(f"can't read '{path}': Permission denied") from None
     for file in files:
         if not os.access(file, os.R_OK | (os.X_OK if file.is_dir() else 0), effective_ids=True):
-            raise DataError(f"stream '{name}': can't read '{_as_given(file, place, path)}': Permission denied")
+            if file == place and file.is_dir():
+                raise Place(name).error(f"can't read '{path}': Permission denied")
+            raise Place(name, _as_given(file, place, path)).error("can't be read: Permission denied")
     whole = sorted(f for f in files if f.is_file() and f.stat().st_size)
     if whole and form == "parquet":
         _check_columns(declared, whole[0], _as_given(whole[0], place, path))

@@ -9,7 +9,18 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from watersmeet.errors import DataError, nearest_name
-from watersmeet.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Field, Schema, Type
+from watersmeet.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    EPOCH_UNITS,
+    STRING,
+    TIMESTAMP,
+    Field,
+    Schema,
+    Type,
+)
 
 _PLAIN: dict[type[T.DataType], Type] = {
     T.ByteType: BIGINT, T.ShortType: BIGINT, T.IntegerType: BIGINT, T.LongType: BIGINT, T.FloatType: DOUBLE,
@@ -59,6 +70,9 @@ def conform(frame: DataFrame, name: str, schema: Schema) -> DataFrame:
                 f"stream '{name}' has no column '{wanted.name}'\n  {nearest_name(wanted.name, frame.columns)}"
             )
         kind = language_type(field.dataType)
+        if kind == BIGINT and wanted.unit is not None:
+            made.append(_from_epoch(column(field.name), wanted).alias(wanted.name))
+            continue
         if kind is None or not _fits(kind, wanted.type):
             raise DataError(
                 f"stream '{name}', column '{wanted.name}' is {field.dataType.simpleString()} in the DataFrame, and {wanted.type} in the"
@@ -79,6 +93,21 @@ def _canonical(value: Column, kind: T.DataType, wanted: Type) -> Column:
         epoch = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
         return F.timestamp_micros(F.timestamp_diff("MICROSECOND", epoch, value))
     return value if kind == spark_type(wanted) else value.cast(spark_type(wanted))
+
+
+def _from_epoch(value: Column, wanted: Field) -> Column:
+    """Timestamps of whole numbers since 1970."""
+    per_second = EPOCH_UNITS[wanted.unit or "MICROSECONDS"]
+    number = value.cast("bigint")
+    if per_second <= 10**6:
+        return F.timestamp_micros(number * F.lit(10**6 // per_second))
+    said = F.concat(F.lit(f"column '{wanted.name}': "), number, F.lit(f" {wanted.unit} is finer than a microsecond"))
+    step = per_second // 10**6
+    return F.timestamp_micros(
+        F.when(number % step == 0, F.call_function("div", number, F.lit(step))).when(
+            number.isNotNull(), F.raise_error(said)
+        )
+    )
 
 
 def column(name: str) -> Column:

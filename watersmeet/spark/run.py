@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from watersmeet.data import Rejects, as_table, read_declared
 from watersmeet.data.files import FORMATS
+from watersmeet.data.paced import no_place
 from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Declaration, Location, Query
@@ -154,7 +155,7 @@ class SparkJob:
             for output in sink.outputs if found.found else ():
                 if output.takes(BAD, name):
                     write_part(output, f"part-table-{name}", found.table())
-        writer = sink.writer(made).option("checkpointLocation", self.checkpoint)
+        writer = sink.writer(made).option("checkpointLocation", _absolute(self.checkpoint))
         if self.bounded:
             writer = writer.trigger(availableNow=True)
         elif self._trigger:
@@ -181,9 +182,7 @@ class SparkJob:
 
     def _place(self, declared: Declaration) -> Location:
         if declared.location is None:
-            raise DataError(
-                f"stream '{declared.name}': its declaration does not say where its rows are\n  add FROM 'path' FORMAT ... to it"
-            )
+            raise no_place(declared.name)
         return declared.location
 
     def _source(self, session: SparkSession, declared: Declaration) -> DataFrame:
@@ -228,6 +227,11 @@ def summary(progress: Any) -> dict[str, Any]:
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     found = metrics_of(progress)
     return {"batch": progress["batchId"], "rows": found.get("read", 0), "seconds": seconds, **found}
+
+
+def _absolute(path: str) -> str:
+    """A path of this machine from its root: Java may have been started in another folder."""
+    return path if ":/" in path else str(Path(path).absolute())
 
 
 @contextmanager
