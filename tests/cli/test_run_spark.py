@@ -85,20 +85,23 @@ def test_refuses_an_output_that_can_not_be_written(folder: Path) -> None:
 
 
 def test_refuses_an_output_and_a_checkpoint_that_do_not_belong_together(folder: Path) -> None:
-    """Spark would skip the batches that an old output has, or never write again what a removed one had."""
-    (folder / "out" / "_spark_metadata").mkdir(parents=True)
+    """Results of an old output would be lost or there twice, those of a removed one would never be written again."""
+    (folder / "out").mkdir(parents=True)
     check_together("out", "out.checkpoint")  # a start that came to nothing
-    (folder / "out" / "_spark_metadata" / "9.compact").touch()
+    (folder / "out" / "part-000000-0000.parquet").touch()
     assert refused().startswith(
         "error: the output 'out' holds files already, and the checkpoint 'out.checkpoint' is new: they do not belong together\n"
     )
-    (folder / "out" / "_spark_metadata" / "9.compact").unlink()
+    (folder / "out" / "part-000000-0000.parquet").unlink()
     (folder / "out.checkpoint" / "commits").mkdir(parents=True)
     (folder / "out.checkpoint" / "commits" / "0").touch()
     assert refused() == (
         "error: the output 'out' is gone, but the checkpoint 'out.checkpoint' says that results were written there\n"
         "  to start anew remove 'out.checkpoint' too\n"
     )
+    check_together("late", "out.checkpoint", ours=True, aside=True)  # a job may be given a place for late rows later
+    (folder / "out" / "_spark_metadata").mkdir()
+    assert refused().startswith("error: the output 'out' was written by Spark's own sink: ")
 
 
 def test_refuses_options_that_mean_nothing(folder: Path) -> None:

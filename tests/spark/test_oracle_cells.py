@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -105,6 +106,29 @@ def test_oracle_late_rows_of_a_self_join_are_counted_once() -> None:
     local = LocalCells(query, wm.Plan.parse("(x y)"), 4, Random(1))
     local.run([{"R": rows.slice(0, 2)}, {"R": rows.slice(2, 3)}])
     assert sum(m["late"] for m in local.metrics) == 2
+
+
+@pytest.mark.parametrize("window", ["RANGE 10 SECONDS", "ROWS 3", "PARTITION BY a ROWS 2"])
+def test_oracle_late_rows_count_whatever_the_selections_say(window: str) -> None:
+    """Late rows that no alias would have taken: rejected by all, by one, and with a NULL for a key."""
+    values = [1, 2, 3, 4, None, 1, 2, 3, 4, None]
+    times = [100, 101, 102, 103, 104, 5, 6, 7, 8, 9]
+    rows = pa.table({"a": values, "ts": pa.array([t * 1_000_000 for t in times], pa.timestamp("us", tz="UTC"))})
+    query = wm.parse(
+        f"SELECT x.a FROM R [{window}] AS x, R [RANGE 20 SECONDS] AS y WHERE x.a = y.a AND y.a < 2 AND (x.a < 3 OR x.a IS NULL)"
+    )
+    batches = [{"R": rows.slice(0, 5)}, {"R": rows.slice(5)}]
+    late = results_and_late(query, batches)[1]
+    for cells in (1, 4):
+        local = LocalCells(query, wm.Plan.parse("(x y)"), cells, Random(1), 0.2, None, {"late": True})
+        made = local.run(batches)
+        texts = [t for t in made.column("late_row").to_pylist() if t is not None]
+        assert (
+            sorted(json.loads(t)["a"] or 0 for t in texts)
+            == sorted(row["a"] or 0 for _, row in late)
+            == [0, 1, 2, 3, 4]
+        )
+        assert sum(m["late"] for m in local.metrics) == len(late)
 
 
 def test_oracle_rows_in_order_of_arrival_are_never_late() -> None:

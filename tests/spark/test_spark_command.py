@@ -273,6 +273,8 @@ def test_spark_runs_over_an_empty_folder(spark: SparkSession, folder: Path) -> N
     text = declared("R", f"'{folder}/R' FORMAT parquet") + declared("S", f"'{folder}/S' FORMAT parquet") + QUERY
     Path("job.sql").write_text(f"{text} EMIT ISTREAM INTO '{folder}/out' FORMAT parquet")
     done = call("run", "job.sql", "--master", "local[2]")
+    assert done.exit_code == 1 and done.stderr == call("run", "job.sql").stderr, "nothing is there, in process either"
+    done = call("run", "job.sql", "--master", "local[2]", "--trigger", "available-now")  # something may come
     assert done.exit_code == 0, done.output
     assert "results     0" in done.stdout.splitlines()
 
@@ -283,18 +285,21 @@ ODD = {
         "this Spark knows no FORMAT kafka: its package is missing\n",
     ),
     "delta": ("'{0}/R' FORMAT delta", "this Spark knows no FORMAT delta: its package is missing\n"),
-    "no parquet": ("'{0}/odd' FORMAT parquet", "Spark can't read {0}/odd/0.parquet: "),
+    "no parquet": ("'{0}/odd' FORMAT parquet", "R ({0}/odd/0.parquet): is damaged or is not a Parquet file\n"),
     "other type": (
         "'{0}/text' FORMAT parquet",
-        "Spark can't read {0}/text/0.parquet: Data type mismatches when reading Parquet column [a]. Expected Spark type bigint",
+        "R ({0}/text/0.parquet), column 'a': is STRING, but BIGINT is declared\n",
     ),
-    "bad csv": ("'{0}/bad.csv' FORMAT csv", "Spark can't read {0}/bad.csv: "),
-    "other header": ("'{0}/other.csv' FORMAT csv", "Spark can't read {0}/other.csv: "),
-    "bad json": ("'{0}/bad.json' FORMAT json", "Spark can't read {0}/bad.json: "),
+    "bad csv": ("'{0}/bad.csv' FORMAT csv", "R ({0}/bad.csv), row 2 (line 3), column 'a': 'x' is not a BIGINT\n"),
+    "other header": ("'{0}/other.csv' FORMAT csv", "R ({0}/other.csv): no column 'a'\n"),
+    "bad json": (
+        "'{0}/bad.json' FORMAT json",
+        "R ({0}/bad.json), row 2 (line 2): is not JSON: Expecting value at character 1\n",
+    ),
     "bad lines": ("'{0}/bad.json' FORMAT text", "Spark: Malformed records are detected in record parsing"),
     "no time": (
         "'{0}/no_time' FORMAT json",
-        "R, row 1, column 'ts': NULL, but every row of a stream needs its timestamp",
+        "R ({0}/no_time/0.json), row 1 (line 1), column 'ts': NULL, but every row of a stream needs its timestamp",
     ),
     "socket": ("'' FORMAT socket", "Spark: Set a host to read from with option"),
 }

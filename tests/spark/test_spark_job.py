@@ -56,7 +56,7 @@ def test_spark_runs_a_job_from_files_to_files(spark: SparkSession, tmp_path: Pat
     assert (wrong := same_rows(found, expected)) is None, wrong
     assert sum(told) == 240 and expected.num_rows > 20
     missing = wm.parse(JOB.format(tmp_path).replace("/S'", "/nowhere'"))
-    with pytest.raises(wm.DataError, match=r"stream 'S': there is no file or folder '.*nowhere'"):
+    with pytest.raises(wm.DataError, match=r"S: there is no file or folder '.*nowhere'"):
         SparkJob(missing, Location(str(tmp_path / "o2"), "parquet"), str(tmp_path / "c2")).run(spark, print)
 
 

@@ -53,11 +53,12 @@ def _check_columns(declared: Declaration, file: Path, shown: str) -> None:
         find_column(names, column, Place(declared.name, shown))
 
 
-def check_together(path: str, checkpoint: str) -> None:
-    """Refuse an output that does not belong to the checkpoint.
+def check_together(path: str, checkpoint: str, *, ours: bool = False, aside: bool = False) -> None:
+    """Refuse an output that does not belong to the checkpoint: with a new checkpoint and an old output results would be lost, or there
+    twice; with an old checkpoint and no output nothing would be written again.
 
-    Spark skips, in silence, batches that its log in the output says are written: with a new checkpoint and an old output results would
-    be lost. With an old checkpoint and no output nothing would be written again.
+    ours: whether our own tasks write there; of a folder that Spark's sink has written, Spark reads only the files that its log names.
+    aside: it is for rows that are no results; the job may have been given it later.
     """
     place, kept = _local(path), _local(checkpoint)
     if place is None:
@@ -65,6 +66,11 @@ def check_together(path: str, checkpoint: str) -> None:
     written = _numbered(place / "_spark_metadata") or (
         place.is_dir() and any(p.name[0] not in "._" for p in place.iterdir())
     )
+    if ours and (place / "_spark_metadata").is_dir():
+        raise DataError(
+            f"the output '{path}' was written by Spark's own sink: what is added now would not be read with it\n"
+            f"  name another INTO and another checkpoint, or remove '{path}' and '{checkpoint}'"
+        )
     if kept is None or (not written and not _numbered(kept / "commits")):
         return
     if written and not _numbered(kept / "offsets"):
@@ -72,7 +78,7 @@ def check_together(path: str, checkpoint: str) -> None:
             f"the output '{path}' holds files already, and the checkpoint '{checkpoint}' is new: they do not belong together\n"
             f"  name another INTO, or remove '{path}'"
         )
-    if not written:
+    if not written and not aside:
         raise DataError(
             f"the output '{path}' is gone, but the checkpoint '{checkpoint}' says that results were written there\n"
             f"  to start anew remove '{checkpoint}' too"

@@ -93,7 +93,7 @@ class SparkJob:
             places.check_writable(where.path, "output")
         places.check_writable(self.checkpoint, "checkpoint")
         for where in written:
-            places.check_together(where.path, self.checkpoint)
+            places.check_together(where.path, self.checkpoint, ours=in_files(where), aside=where is not self.into)
 
     def _bad_row_places(self) -> dict[str, Location]:
         used = dict.fromkeys(s.stream for s in self.query.sources)
