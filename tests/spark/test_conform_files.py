@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,25 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from typer.testing import CliRunner, Result
 
 from watersmeet.cli.app import app
-from watersmeet.data import read_declared
+from watersmeet.cli.job import Job
+from watersmeet.data import arrow_schema, as_table, read_declared, schema_of
 from watersmeet.errors import DataError
 from watersmeet.lang import parse
 from watersmeet.model.query import Declaration
+from watersmeet.model.types import EPOCH_UNITS, TIMESTAMP, Field, Schema
+from watersmeet.spark.columns import conform
 from watersmeet.spark.history import history
 from watersmeet.spark.plain_errors import plain_error
+from watersmeet.testing import same_rows
 
 pytestmark = pytest.mark.spark
 UTC = pa.timestamp("us", tz="UTC")
 NOON = "2026-01-31T12:00:00Z"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 COLUMNS = "k STRING, n BIGINT, x DOUBLE, ts TIMESTAMP"
 
 Content = str | bytes | Callable[[Path], None]
@@ -136,8 +143,6 @@ def on_spark(spark: SparkSession, stream: Declaration) -> list[str] | str:
 
 
 def read_schema(stream: Declaration) -> pa.Schema:
-    from watersmeet.data import arrow_schema
-
     return arrow_schema(stream.schema)
 
 
@@ -243,3 +248,36 @@ def test_conform_a_job_that_fails_says_the_same(spark: SparkSession, folder: Pat
     assert here.stderr == there.stderr == "error: R (R/0.csv), row 2 (line 3), column 'n': 'x' is not a BIGINT\n"
     Path("job.sql").write_text(declared("R", "R", "csv") + declared("S", "nowhere", "csv") + query)
     assert call("run", "job.sql").stderr == call("run", "job.sql", "--master", "local[2]").stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "sensors", *(pytest.param(n, marks=pytest.mark.long) for n in ("clicks", "fraud"))]
+)
+def test_conform_examples_give_the_same_rows(spark: SparkSession, folder: Path, name: str) -> None:
+    runpy.run_path(str(EXAMPLES / "make_data.py"))["make"](folder / "examples" / "data")
+    job = str(EXAMPLES / f"{name}.sql")
+    for place, master in (("here", ()), ("there", ("--master", "local[2]"))):
+        text = Path(job).read_text().replace("examples/out/", f"{place}/")
+        Path("job.sql").write_text(text)
+        done = call("run", "job.sql", *master)
+        assert done.exit_code == 0, done.output
+        into = parse(text).into
+        assert into is not None
+        columns = Job.load(Path("job.sql")).output_schema()
+        plain = [(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in columns]
+        found = as_table(into, "results", schema_of(pa.schema(plain)))
+        if place == "here":
+            expected = found
+    assert (wrong := same_rows(found, expected)) is None, wrong
+    assert expected.num_rows > 10
+
+
+def test_conform_numbers_in_dataframes_are_timestamps_by_declaration(spark: SparkSession) -> None:
+    for unit, per_second in EPOCH_UNITS.items():
+        schema = Schema((Field("ts", TIMESTAMP, unit),))
+        frame = spark.createDataFrame([(1_700_000_000 * per_second,), (None,)], "TS BIGINT")
+        made = conform(frame, "s", schema).select(F.unix_micros("ts").alias("us")).collect()
+        assert [row["us"] for row in made] == [1_700_000_000_000_000, None]
+    fine = spark.createDataFrame([(1_500,)], "ts BIGINT")
+    with pytest.raises(PySparkException, match="1500 NANOSECONDS is finer than a microsecond"):
+        conform(fine, "s", Schema((Field("ts", TIMESTAMP, "NANOSECONDS"),))).collect()

@@ -39,7 +39,7 @@ def find_files(path: str, name: str, format: str | None) -> list[tuple[Path, str
             raise nowhere(path, place)
     except OSError as e:
         raise place.error(f"can't read '{path}': {e.strerror}") from None
-    return [(f, _format(f, format, place)) for f in found]
+    return [(f, file_format(f, format, place)) for f in found]
 
 
 def nowhere(path: str, place: Place) -> DataError:
@@ -91,7 +91,8 @@ def unreadable(place: Place, e: Exception, what: str) -> DataError:
     return place.error(f"is damaged or is not {what}", hint=first)
 
 
-def _format(file: Path, format: str | None, place: Place) -> str:
+def file_format(file: Path, format: str | None, place: Place) -> str:
+    """The format of a file: the one that is said, else by its name."""
     if format:
         return known_format(format, place)
     found = suffix_format(file)

@@ -12,14 +12,14 @@ from watersmeet.data.conform import find_column
 from watersmeet.data.files import FORMATS, find_files, nowhere
 from watersmeet.data.place import Place
 from watersmeet.errors import DataError
-from watersmeet.model.query import Declaration
+from watersmeet.model.query import Declaration, Location
 
 
-def check_source(declared: Declaration, path: str, *, bounded: bool = True) -> None:
+def check_source(declared: Declaration, where: Location, *, bounded: bool = True) -> None:
     """Refuse a folder or file that is not there, that can't be read, or, of Parquet, that lacks columns; and, if the job ends by itself,
     a folder without files."""
-    name, form = declared.name, declared.location.format if declared.location else ""
-    if bounded and form in FORMATS and "://" not in path:
+    name, path, form = declared.name, where.path, where.format
+    if bounded and (not form or form in FORMATS) and "://" not in path:
         find_files(path, name, form)
     place = _local(path)
     if place is None:

@@ -21,7 +21,7 @@ def check_history(declared: Iterable[Declaration]) -> None:
     """Say what can't be read, as far as it can be known without Spark."""
     for d in declared:
         if _place(d).format in BOUNDED:
-            check_source(d, _place(d).path)
+            check_source(d, _place(d))
 
 
 def history(session: SparkSession, declared: Iterable[Declaration]) -> dict[str, DataFrame]:
@@ -31,8 +31,8 @@ def history(session: SparkSession, declared: Iterable[Declaration]) -> dict[str,
         place = _place(d)
         columns = spark_schema([(f.name, f.type) for f in d.schema.fields])
         if read_here(place.format):
-            paths = listed(session, d, place.path, streaming=False)
-            made[d.name] = paths.mapInArrow(Rows(ReadFiles.of(d, place.path)), columns)
+            paths = listed(session, place, streaming=False)
+            made[d.name] = paths.mapInArrow(Rows(ReadFiles.of(d, place)), columns)
             continue
         reader = session.read.format(place.format)
         if place.format in BOUNDED and place.format not in LINES:

@@ -95,6 +95,9 @@ def _java(text: str) -> WatersmeetError | None:
 
 def _short(text: str) -> str:
     """The cause in the words of Spark, without its wrapping."""
+    if "foreach batch sink" in text:  # ours, in Python: what it asked of Spark failed
+        inner = re.search(r"^(?:: |pyspark\.errors\S+: )(.*)", text, re.MULTILINE)
+        text = inner[1] if inner else text
     body = re.sub(r"^\[STREAM_FAILED\].*?terminated with exception: ", "", text.strip(), flags=re.DOTALL)
     body = re.sub(r"^An error occurred while calling [\w.]+\s*:\s*", "", body)
     body = re.sub(r"^Job aborted due to stage failure: Task .*?Lost task .*?\): ", "", body, flags=re.DOTALL)

@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from watersmeet.data import Rejects
-from watersmeet.data.files import FORMATS, PACE
+from watersmeet.data.files import FORMATS, PACE, file_format
 from watersmeet.data.place import Place
 from watersmeet.data.stored_file import StoredFile
 from watersmeet.data.table import read_file
-from watersmeet.model.query import Declaration
+from watersmeet.model.query import Declaration, Location
 from watersmeet.spark.pack import Pack
 
 _LISTED: Final = T.StructType(
@@ -37,8 +37,8 @@ _LISTED: Final = T.StructType(
 
 
 def read_here(format: str) -> bool:
-    """Whether files of a format are read by our own readers."""
-    return format in FORMATS
+    """Whether files of a format are read by our own readers; without one their names say what they are."""
+    return not format or format in FORMATS
 
 
 def is_remote(path: str) -> bool:
@@ -47,7 +47,8 @@ def is_remote(path: str) -> bool:
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """Reads the files of one stream whose paths Spark gives. here: the folder that paths are shown relative to, or None."""
+    """Reads the files of one stream whose paths Spark gives. format: empty if their names say it. here: the folder that paths are shown
+    relative to, or None."""
 
     declared: Declaration
     format: str
@@ -55,11 +56,9 @@ class ReadFiles:
     here: str | None
 
     @classmethod
-    def of(cls, declared: Declaration, path: str) -> ReadFiles:
-        place = declared.location
-        assert place is not None
-        relative = "://" not in path and not path.startswith(("file:", "~")) and not Path(path).is_absolute()
-        return cls(declared, FORMATS[place.format], dict(place.options), str(Path.cwd()) if relative else None)
+    def of(cls, declared: Declaration, place: Location) -> ReadFiles:
+        relative = ":/" not in place.path and not place.path.startswith("~") and not Path(place.path).is_absolute()
+        return cls(declared, place.format, dict(place.options), str(Path.cwd()) if relative else None)
 
     def tables(self, batches: Iterator[pa.RecordBatch], rejects: Rejects) -> Iterator[pa.Table]:
         """The rows of the files, in canonical types."""
@@ -71,7 +70,8 @@ class ReadFiles:
                 path, shown = self._path(name)
                 content = None if contents is None else contents[i].as_buffer()
                 file = StoredFile(Place(declared.name, shown), Path(path), content)
-                yield from read_file(file, self.format, declared.schema, self.options, timestamp, rejects)
+                form = file_format(Path(shown), self.format, Place(declared.name))
+                yield from read_file(file, form, declared.schema, self.options, timestamp, rejects)
 
     def _path(self, name: str) -> tuple[str, str]:
         """The path to read, and how errors call it."""
@@ -104,13 +104,13 @@ class Rows:
             yield from table.to_batches()
 
 
-def listed(session: SparkSession, declared: Declaration, path: str, *, streaming: bool = True) -> DataFrame:
+def listed(session: SparkSession, where: Location, *, streaming: bool = True) -> DataFrame:
     """The files of a stream as a DataFrame of paths; with their bytes where only Spark can reach them."""
-    assert declared.location is not None
     reader = (session.readStream if streaming else session.read).format("binaryFile").schema(_LISTED)
-    for name, value in declared.location.options:
+    for name, value in where.options:
         if name.lower() in PACE:
             reader = reader.option(name, value)
+    path = where.path
     remote = is_remote(path)
     if not remote:
         place = Path("/" + path[5:].lstrip("/") if path.startswith("file:") else path).expanduser().absolute()

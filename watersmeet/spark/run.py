@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ class SparkJob:
     @property
     def bounded(self) -> bool:
         """Whether the job ends by itself, and all rows are released then."""
-        return self.trigger is None and all(d.location is None or d.location.format in BOUNDED for d in self._streams())
+        return self.trigger is None and all(_of_files(self._place(d)) for d in self._streams())
 
     @cached_property
     def _trigger(self) -> Trigger | None:
@@ -80,8 +80,8 @@ class SparkJob:
         _ = self._trigger
         for declared in self._streams():
             place = self._place(declared)
-            if place.format in BOUNDED:
-                places.check_source(declared, self.inputs.get(declared.name, place.path), bounded=self.bounded)
+            if _of_files(place):
+                places.check_source(declared, place, bounded=self.bounded)
         aside = [*([self.query.late] if self.query.late else []), *self._bad_row_places().values()]
         for where in aside:
             if not in_files(where):
@@ -140,10 +140,8 @@ class SparkJob:
         rejects: dict[str, Rejects] = {}
         frames: dict[str, Any] = {d.name: self._source(session, d) for d in self._streams()}
         frames |= self._tables(rejects)
-        reads = {
-            d.name: ReadFiles.of(d, self.inputs.get(d.name, self._place(d).path))
-            for d in self._streams() if read_here(self._place(d).format)
-        }  # fmt: skip
+        found = {d.name: (d, self._place(d)) for d in self._streams()}
+        reads = {name: ReadFiles.of(d, place) for name, (d, place) in found.items() if read_here(place.format)}
         bad = self._bad_row_places()
         made = joined(
             self.query, frames, self.plan, self.stats, self.query.budget, self.cells, late=self.query.late is not None,
@@ -151,10 +149,10 @@ class SparkJob:
             control=self._control,  # whatever the trigger is, so that another one can be used next time
         )  # fmt: skip
         sink = Sink.of(made, self.into, self.query.late, bad)
-        for name, found in rejects.items():
-            for output in sink.outputs if found.found else ():
+        for name, bad_rows in rejects.items():
+            for output in sink.outputs if bad_rows.found else ():
                 if output.takes(BAD, name):
-                    write_part(output, f"part-table-{name}", found.table())
+                    write_part(output, f"part-table-{name}", bad_rows.table())
         writer = sink.writer(made).option("checkpointLocation", _absolute(self.checkpoint))
         if self.bounded:
             writer = writer.trigger(availableNow=True)
@@ -181,16 +179,21 @@ class SparkJob:
         return made
 
     def _place(self, declared: Declaration) -> Location:
-        if declared.location is None:
+        """Where a stream is read from. Files that are given instead say by their names what they are, as in process."""
+        place, given = declared.location, self.inputs.get(declared.name)
+        if given is not None:
+            other = place is not None and _of_files(place) and not read_here(place.format)
+            return replace(place, path=given) if place is not None and other else Location(given, "")
+        if place is None:
             raise no_place(declared.name)
-        return declared.location
+        return place
 
     def _source(self, session: SparkSession, declared: Declaration) -> DataFrame:
         place = self._place(declared)
-        path = self.inputs.get(declared.name, place.path)
+        path = place.path
         if read_here(place.format):
             try:
-                return listed(session, declared, path)
+                return listed(session, place)
             except (PySparkException, Py4JError) as e:
                 raise plain_error(e) from None
         reader = session.readStream.format(place.format)
@@ -227,6 +230,10 @@ def summary(progress: Any) -> dict[str, Any]:
     seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
     found = metrics_of(progress)
     return {"batch": progress["batchId"], "rows": found.get("read", 0), "seconds": seconds, **found}
+
+
+def _of_files(place: Location) -> bool:
+    return not place.format or place.format in BOUNDED
 
 
 def _absolute(path: str) -> str:
