@@ -109,8 +109,8 @@ def _on_spark(job: Job, folder: Path, stats: Any, rows: int) -> pa.Table:
     start_engine()  # compiled here, where it can be seen that something is going on
     place = folder.absolute()  # Spark may have been started in another directory
     work = SparkJob(
-        _one_file_a_batch(job), Location(str(place / "results"), "parquet"), str(place / "checkpoint"),
-        inputs={d.name: str(place / "data" / d.name) for d in job.sources() if not d.static}, stats=stats, cells=2,
+        _one_file_a_batch(job, place / "data"), Location(str(place / "results"), "parquet"), str(place / "checkpoint"),
+        stats=stats, cells=2,
     )  # fmt: skip
     began = time.perf_counter()
     with ExitStack() as stack:
@@ -121,7 +121,7 @@ def _on_spark(job: Job, folder: Path, stats: Any, rows: int) -> pa.Table:
         board = stack.enter_context(Board(rows))
         work.run(spark, board.batch)
     ended = time.perf_counter()
-    read = pq.read_table(folder / "results").cast(job.output_schema())  # Spark writes timestamps in nanoseconds
+    read = pq.read_table(folder / "results").cast(job.output_schema())
     found = read.sort_by([("result_ts", "ascending"), ("id", "ascending")])
     show.facts(
         (
@@ -135,14 +135,14 @@ def _on_spark(job: Job, folder: Path, stats: Any, rows: int) -> pa.Table:
     return found
 
 
-def _one_file_a_batch(job: Job) -> Any:
-    """The query with its streams read file by file."""
+def _one_file_a_batch(job: Job, data: Path) -> Any:
+    """The query with its streams read file by file, from this folder."""
     declarations = tuple(
-        d
-        if d.static or d.location is None
-        else dataclasses.replace(d, location=dataclasses.replace(d.location, options=(("maxFilesPerTrigger", "1"),)))
+        d if d.static else dataclasses.replace(
+            d, location=Location(str(data / d.name), "parquet", (("maxFilesPerTrigger", "1"),))
+        )
         for d in job.query.declarations
-    )
+    )  # fmt: skip
     return dataclasses.replace(job.query, declarations=declarations, into=None)
 
 
