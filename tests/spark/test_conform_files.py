@@ -251,7 +251,7 @@ def test_conform_a_job_that_fails_says_the_same(spark: SparkSession, folder: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["orders", "sensors", *(pytest.param(n, marks=pytest.mark.long) for n in ("clicks", "fraud"))]
+    "name", ["orders", *(pytest.param(n, marks=pytest.mark.long) for n in ("sensors", "clicks", "fraud"))]
 )
 def test_conform_examples_give_the_same_rows(spark: SparkSession, folder: Path, name: str) -> None:
     runpy.run_path(str(EXAMPLES / "make_data.py"))["make"](folder / "examples" / "data")
