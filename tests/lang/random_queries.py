@@ -43,6 +43,7 @@ from watersmeet.model.types import (
     STRING,
     TIMESTAMP,
     Field,
+    Origin,
     Schema,
     Type,
 )
@@ -158,8 +159,8 @@ class RandomQueries:
 
     def _declaration(self, name: str) -> Declaration:
         first, *names = self._names(self.r.randint(2, 4))
-        fields = [Field(n, self.r.choice(COLUMN_TYPES)) for n in names]
         location = self._location() if self.r.random() < 0.7 else None
+        fields = [Field(n, self.r.choice(COLUMN_TYPES), origin=self._origin(location)) for n in names]
         if self.r.random() < 0.3:
             return Declaration(name, Schema(tuple(fields)), location, static=True, bad_rows=self._bad_rows())
         unit = self.r.choice([None, *EPOCH_UNITS])
@@ -167,6 +168,12 @@ class RandomQueries:
         idle = self._us() if self.r.random() < 0.5 else None
         lateness = self._us() * self.r.randint(0, 1)
         return Declaration(name, Schema(tuple(fields)), location, False, first, lateness, idle, self._bad_rows())
+
+    def _origin(self, location: Location | None) -> Origin | None:
+        """Anything where rows are given by name; of a place only what its format has."""
+        if location is not None or self.r.random() < 0.5:
+            return None
+        return Origin(tuple(self._names(self.r.randint(1, 3))), self.r.random() < 0.5)
 
     def _bad_rows(self) -> BadRows:
         action = self.r.choice(["FAIL", "FAIL", "SKIP", "INTO"])

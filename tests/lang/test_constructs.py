@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from watersmeet.errors import QueryError
 from watersmeet.lang import parse
 from watersmeet.model.budget import Budget
 from watersmeet.model.expr import (
@@ -29,6 +30,7 @@ from watersmeet.model.types import (
     STRING,
     TIMESTAMP,
     Field,
+    Origin,
     Schema,
     Type,
     quoted,
@@ -267,6 +269,31 @@ def test_declarations() -> None:
     named = declaration("STREAM `my s` (`a b` DECIMAL(10, 2), order STRING, At TIMESTAMP) TIMESTAMP at")
     assert (named.name, named.timestamp, named.schema.names) == ("my s", "At", ("a b", "order", "At"))
     assert named.schema.fields[0].type == Type("DECIMAL", 10, 2)
+
+
+def test_columns_say_where_they_lie() -> None:
+    made = declaration(
+        "STREAM s (id BIGINT FROM user.`a.b`, k STRING METADATA FROM key, offset BIGINT METADATA, trace STRING METADATA FROM headers.trace,"
+        " ts TIMESTAMP) FROM 'topic' FORMAT kafka"
+    )
+    origins = [
+        Origin(("user", "a.b")),
+        Origin(("key",), True),
+        Origin(("offset",), True),
+        Origin(("headers", "trace"), True),
+        None,
+    ]
+    assert [f.origin for f in made.schema.fields] == origins
+    assert declaration(str(made).removeprefix("CREATE ")) == made
+    for column, message in {
+        "ts TIMESTAMP METADATA FROM tiemstamp": "FORMAT kafka has no metadata 'tiemstamp'",
+        "ts TIMESTAMP METADATA FROM timestamp.x": "FORMAT kafka has no metadata 'timestamp.x'",
+        "ts TIMESTAMP METADATA FROM offset": "column 'ts': the offset of a message is BIGINT, not TIMESTAMP",
+    }.items():
+        with pytest.raises(QueryError, match=message):
+            declaration(f"STREAM s ({column}) FROM 'x' FORMAT kafka")
+    with pytest.raises(QueryError, match="FORMAT csv has neither nested fields nor metadata"):
+        declaration("STREAM s (ts TIMESTAMP FROM a.b) FROM 'x' FORMAT csv")
 
 
 def test_late_rows_have_a_place() -> None:

@@ -12,7 +12,7 @@ from watersmeet.lang.expressions import Expressions
 from watersmeet.lang.positions import placed, wrong
 from watersmeet.model.location import BadRows, Location, suffix_format
 from watersmeet.model.query import DEFAULT_TIMESTAMP, Declaration
-from watersmeet.model.types import EPOCH_UNITS, Field, Schema
+from watersmeet.model.types import EPOCH_UNITS, Field, Origin, Schema
 
 _CONSTRAINTS: Final = ("NOT", "NULL", "PRIMARY", "UNIQUE", "DEFAULT", "COMMENT", "GENERATED", "REFERENCES")
 
@@ -22,7 +22,9 @@ _BAD_ROWS: Final = "FAIL stops the run, SKIP counts the row and goes on, INTO 'p
 
 class Declarations(Expressions):
     """
-    declaration := CREATE (STREAM | TABLE) name '(' name type {',' name type} ')' {property}
+    declaration := CREATE (STREAM | TABLE) name '(' column {',' column} ')' {property}
+    column      := name type [FROM path | METADATA [FROM path]]
+    path        := name {'.' name}
     property    := FROM location | TIMESTAMP name [IN unit] | LATENESS duration | IDLE duration
                  | ON BAD ROW (FAIL | SKIP | INTO aside)
     location    := string FORMAT name [OPTIONS '(' string '=' string {',' string '=' string} ')']
@@ -100,9 +102,18 @@ class Declarations(Expressions):
         at, name = self.here, self.name("a name for the column", any_word=True)
         if name.lower() in fields:
             raise wrong(f"column '{name}' is declared twice", at)
-        fields[name.lower()] = Field(name, self.datatype())
+        fields[name.lower()] = Field(name, self.datatype(), origin=self._origin(name))
         if self._curr.text.upper() in _CONSTRAINTS:
             raise wrong("constraints on columns are not supported", self.here, "a column is a name and a type")
+
+    def _origin(self, name: str) -> Origin | None:
+        metadata = bool(self._match_text_seq("METADATA"))
+        if not self._match_text_seq("FROM"):
+            return Origin((name,), metadata) if metadata else None
+        path = [self.name("a name: where in a message the value lies", any_word=True)]
+        while self._match(TokenType.DOT):
+            path.append(self.name("a name within it", any_word=True))
+        return Origin(tuple(path), metadata)
 
     def _location(self) -> Location:
         path = self.string("a path in quotes")

@@ -11,6 +11,7 @@ from watersmeet.model.budget import Budget
 from watersmeet.model.durations import duration
 from watersmeet.model.expr import At, Expr, Or, streams_of, walk
 from watersmeet.model.location import BadRows, Location
+from watersmeet.model.origin import check_origin
 from watersmeet.model.types import Schema, Type, quoted
 from watersmeet.model.window import Window
 
@@ -40,6 +41,9 @@ class Declaration:
         where = (None, *_place(self.at))
         if not self.schema.fields:
             raise QueryError(f"'{self.name}' has no columns", *where)
+        if self.location:
+            for column in self.schema.fields:
+                check_origin(column, self.location.format, where)
         if self.static:
             if self.lateness_us or self.idle_us is not None:
                 raise QueryError(f"table '{self.name}' can't have LATENESS or IDLE", *where, "only streams have a time")

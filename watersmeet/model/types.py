@@ -82,12 +82,31 @@ EPOCH_UNITS: Final = {"SECONDS": 1, "MILLISECONDS": 10**3, "MICROSECONDS": 10**6
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a column's value lies, if not under its own name: in the message, or (`metadata`) in what its carrier adds to it.
+
+    >>> print(Origin(("user", "id")), "|", Origin(("key",), metadata=True))
+    FROM user.id | METADATA FROM key
+    """
+
+    path: tuple[str, ...]
+    metadata: bool = False
+
+    def __str__(self) -> str:
+        return f"{'METADATA ' * self.metadata}FROM {'.'.join(map(quoted, self.path))}"
+
+
+@dataclass(frozen=True)
 class Field:
-    """One column of a stream or a table. unit: the column holds numbers of it since 1970, which are read as a TIMESTAMP."""
+    """One column of a stream or a table. unit: the column holds numbers of it since 1970, which are read as a TIMESTAMP.
+
+    origin: where its value lies, if not under its name.
+    """
 
     name: str
     type: Type
     unit: str | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and (self.type.name != "TIMESTAMP" or self.unit not in EPOCH_UNITS):
@@ -96,7 +115,7 @@ class Field:
             )
 
     def __str__(self) -> str:
-        return f"{quoted(self.name)} {self.type}"
+        return f"{quoted(self.name)} {self.type}" + (f" {self.origin}" if self.origin else "")
 
 
 @dataclass(frozen=True)
