@@ -17,7 +17,7 @@ from watersmeet.model.query import Location
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from watersmeet.data import TableWriter
+    from watersmeet.data import Writer
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Outcome:
     files: tuple[Path, ...]
     size_bytes: int
     aside: tuple[tuple[str, str], ...] = ()
+    into: Location | None = None
 
 
 def run_job(path: Path, *, into: str | None, overwrite: bool, inputs: list[str], plan: str, rows: int) -> None:
@@ -52,7 +53,7 @@ def execute(
     import pyarrow as pa
 
     from watersmeet import api
-    from watersmeet.data import TableWriter
+    from watersmeet.data import open_output
     from watersmeet.data.paced import read_inputs
 
     chosen = _plan(plan)
@@ -60,7 +61,7 @@ def execute(
     job.check_apart(into, inputs)
     with ExitStack() as stack:
         # Writers come first: an output that can't be written is known before any work is done.
-        writer = stack.enter_context(TableWriter(into, schema, overwrite=overwrite)) if into else None
+        writer = stack.enter_context(open_output(into, schema, overwrite=overwrite)) if into else None
         aside = _Aside(job, stack, overwrite)
         began = time.perf_counter()
         with show.busy("reading"):
@@ -82,7 +83,7 @@ def execute(
     size_bytes = writer.size_bytes if writer else 0
     seconds = (started - read, read - began, ran - started)
     metrics = result.metrics | {"bad": sum(r.count for r in aside.rejects.values())}
-    return Outcome(first, metrics, str(result.plan.bare), *seconds, files, size_bytes, aside.told())
+    return Outcome(first, metrics, str(result.plan.bare), *seconds, files, size_bytes, aside.told(), into)
 
 
 def start_engine() -> None:
@@ -99,7 +100,7 @@ def start_engine() -> None:
 class _Sink:
     """Keeps the first rows and passes all of them on."""
 
-    def __init__(self, keep: int, writer: TableWriter | None) -> None:
+    def __init__(self, keep: int, writer: Writer | None) -> None:
         self.left, self.writer = keep, writer
         self.first: list[pa.RecordBatch] = []
 
@@ -180,6 +181,8 @@ def summary(outcome: Outcome) -> list[tuple[str, str]]:
         where = outcome.files[0] if len(outcome.files) == 1 else outcome.files[0].parent
         parts = f" in {len(outcome.files)} files" if len(outcome.files) > 1 else ""
         made.append(("written to", f"{where} ({show.size(outcome.size_bytes)}{parts})"))
+    elif outcome.into:
+        made.append(("written to", f"{outcome.into.path} ({outcome.into.format})"))
     else:
         made.append(("written to", "nowhere: the job names no INTO (or give --into PATH)"))
     return made

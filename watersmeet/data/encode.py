@@ -109,6 +109,15 @@ def json_objects(names: Sequence[str], columns: Sequence[pa.Array], end: str = "
     return pc.binary_join_element_wise(*parts, end, "")
 
 
+def key_texts(column: pa.Array) -> pa.Array:
+    """A column as the keys of messages: text as it is, other values as JSON writes them, without quotes; NULL stays NULL.
+
+    >>> key_texts(pa.array([1, None])).to_pylist(), key_texts(pa.array(["a b"])).to_pylist()
+    (['1', None], ['a b'])
+    """
+    return column if pa.types.is_string(column.type) else pc.utf8_trim(_json_values(column), characters='"')
+
+
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from watersmeet.data.bad_rows import Rejects
 from watersmeet.data.files import find_files
 from watersmeet.data.place import Place
-from watersmeet.data.table import read_files
+from watersmeet.data.table import WHOLE, read_declared, read_files
 from watersmeet.errors import DataError
 from watersmeet.model.query import Declaration
 
@@ -56,7 +56,8 @@ class _Paced:
             raise no_place(declared.name)
         self.options = {} if path is not None or place is None else dict(place.options)
         form = None if path is not None or place is None else place.format or None
-        self.files = find_files(path or (place.path if place else ""), declared.name, form)
+        self.whole = form in WHOLE
+        self.files = [] if self.whole else find_files(path or (place.path if place else ""), declared.name, form)
         self.pace = None if declared.static else self._pace()
         if self.pace is not None:
             self.files.sort(key=lambda f: (f[0].stat().st_mtime_ns // 10**6, str(f[0])))
@@ -73,10 +74,12 @@ class _Paced:
 
     def batch(self, number: int) -> list[tuple[Path, str]]:
         if self.pace is None:
-            return self.files if number == 0 else []
+            return (self.files or [(Path(), "")]) if number == 0 else []
         return self.files[number * self.pace : (number + 1) * self.pace]
 
     def read(self, files: list[tuple[Path, str]]) -> pa.Table:
         declared = self.declared
+        if self.whole:
+            return read_declared(declared, self.rejects)
         timestamp = None if declared.static else declared.timestamp
         return read_files(files, declared.name, declared.schema, self.options, timestamp, self.rejects)

@@ -12,7 +12,9 @@ import pyarrow as pa
 from watersmeet.data import conform as _conform
 from watersmeet.data.bad_rows import Rejects
 from watersmeet.data.conform import Piece, conform, find_column
+from watersmeet.data.delta import read_delta
 from watersmeet.data.files import find_files
+from watersmeet.data.kafka import read_topic
 from watersmeet.data.place import Place
 from watersmeet.data.read_csv import read_csv
 from watersmeet.data.read_json import read_json
@@ -22,6 +24,7 @@ from watersmeet.data.stored_file import StoredFile
 from watersmeet.model.query import Declaration, Location
 from watersmeet.model.types import Schema
 
+WHOLE = ("kafka", "delta")  # formats that are no files: read as they are now, all at once
 _READERS = {"csv": read_csv, "json": read_json, "parquet": read_parquet}
 
 
@@ -69,6 +72,10 @@ def read_declared(declaration: Declaration, rejects: Rejects | None = None) -> p
         raise Place(declaration.name).error(
             "no data", hint=f"say FROM 'path' in its declaration, or pass {declaration.name} by name"
         )
+    if declaration.location.format == "kafka":
+        return read_topic(declaration, rejects or Rejects(declaration.bad_rows))
+    if declaration.location.format == "delta":
+        return read_delta(declaration)
     timestamp = None if declaration.static else declaration.timestamp
     return as_table(
         declaration.location, declaration.name, declaration.schema, timestamp=timestamp,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -81,11 +81,19 @@ class ReadFiles:
         return path, path if self.here is None else os.path.relpath(path, self.here)
 
 
-@dataclass(frozen=True)
-class PackFiles:
-    """The function for mapInArrow over paths: files become parcels."""
+class Read(Protocol):
+    """Makes rows of what Spark gives for a stream: paths of files, or messages."""
 
-    read: ReadFiles
+    @property
+    def declared(self) -> Declaration: ...
+    def tables(self, batches: Iterator[pa.RecordBatch], rejects: Rejects) -> Iterator[pa.Table]: ...
+
+
+@dataclass(frozen=True)
+class ReadAndPack:
+    """The function for mapInArrow: files or messages become parcels."""
+
+    read: Read
     pack: Pack
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

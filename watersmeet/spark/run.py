@@ -30,9 +30,10 @@ from watersmeet.spark import check_paths as places
 from watersmeet.spark.columns import spark_schema
 from watersmeet.spark.control import flush
 from watersmeet.spark.interrupt import Interrupt, deferred_interrupt
+from watersmeet.spark.kafka_source import ReadMessages, topic_frame
 from watersmeet.spark.listener import metrics_of
 from watersmeet.spark.plain_errors import plain_error
-from watersmeet.spark.read_files import ReadFiles, listed, read_here
+from watersmeet.spark.read_files import Read, ReadFiles, listed, read_here
 from watersmeet.spark.session import session
 from watersmeet.spark.sink import Sink, in_files
 from watersmeet.spark.stream import joined
@@ -40,7 +41,7 @@ from watersmeet.spark.trigger import Trigger
 from watersmeet.spark.write_parts import BAD, write_part
 
 BOUNDED = (*FORMATS, "orc", "text")
-LINES = ("text", "socket", "kafka")
+LINES = ("text", "socket")
 # Before the options in the text.
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"socket": {"includeTimestamp": "true"}}
 Report = Callable[[Mapping[str, Any]], None]
@@ -141,7 +142,8 @@ class SparkJob:
         frames: dict[str, Any] = {d.name: self._source(session, d) for d in self._streams()}
         frames |= self._tables(rejects)
         found = {d.name: (d, self._place(d)) for d in self._streams()}
-        reads = {name: ReadFiles.of(d, place) for name, (d, place) in found.items() if read_here(place.format)}
+        reads: dict[str, Read] = {n: ReadMessages(d) for n, (d, place) in found.items() if place.format == "kafka"}
+        reads |= {name: ReadFiles.of(d, place) for name, (d, place) in found.items() if read_here(place.format)}
         bad = self._bad_row_places()
         made = joined(
             self.query, frames, self.plan, self.stats, self.query.budget, self.cells, late=self.query.late is not None,
@@ -196,6 +198,8 @@ class SparkJob:
                 return listed(session, place)
             except (PySparkException, Py4JError) as e:
                 raise plain_error(e) from None
+        if place.format == "kafka":
+            return topic_frame(session, declared, place)
         reader = session.readStream.format(place.format)
         if place.format in BOUNDED:
             if place.format != "text":
@@ -213,7 +217,7 @@ class SparkJob:
 
 
 def from_lines(frame: DataFrame, declared: Declaration) -> DataFrame:
-    """The declared columns of a source whose rows are lines: those that the source has itself (as Kafka its `timestamp`) from there,
+    """The declared columns of a source whose rows are lines: those that the source has itself (as `timestamp`) from there,
     the others from `value`, which then is a JSON object."""
     fields = [f for f in declared.schema.fields if f.name not in frame.columns or f.name == "value"]
     text = F.col("value").cast("string")

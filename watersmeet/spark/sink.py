@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from watersmeet.data.bad_rows import BAD_ROW_SCHEMA
 from watersmeet.data.late_rows import LATE_SCHEMA
 from watersmeet.model.query import RESULT_TS, Location
+from watersmeet.spark.kafka_sink import topic_writer
 from watersmeet.spark.read_files import is_remote, read_here
 from watersmeet.spark.spec import LATE_COLUMNS
 from watersmeet.spark.stream import Joined
@@ -51,7 +52,7 @@ class Sink:
         """A DataStreamWriter, ready but for its trigger and checkpoint."""
         if self.outputs:
             return made.blocks.writeStream.foreachBatch(self)
-        return self._configured(self._plain(made.rows()).writeStream)
+        return self._results(made.rows())
 
     def __call__(self, blocks: DataFrame, batch: int) -> None:
         """One batch; what an earlier try of it wrote is replaced. Only files are written exactly once."""
@@ -65,10 +66,15 @@ class Sink:
         if beside:
             rows = unfolded(blocks, self.columns, led_by=RESULT_TS)
             rows = rows.where(F.col(LATE_COLUMNS[0]) == RESULT).drop(*LATE_COLUMNS)
-            self._configured(self._plain(rows).write.mode("append")).save()
+            self._results(rows).save()
             blocks.unpersist()
 
-    def _configured(self, writer: Any) -> Any:
+    def _results(self, rows: DataFrame) -> Any:
+        """A writer of results by Spark, streaming as they are."""
+        rows = self._plain(rows)
+        if self.into.format == "kafka":
+            return topic_writer(rows, self.into)
+        writer: Any = rows.writeStream if rows.isStreaming else rows.write.mode("append")
         writer = writer.format(self.into.format)
         options = dict(_TEXT) if self.into.format in ("csv", "json") else {}
         options |= {"header": "true"} if self.into.format == "csv" else {}
@@ -77,9 +83,9 @@ class Sink:
         return writer.option("path", self.into.path) if self.into.path else writer
 
     def _plain(self, rows: DataFrame) -> DataFrame:
-        """Intervals as microseconds; for Kafka the row as JSON."""
+        """Intervals as microseconds."""
         intervals = [f.name for f in self.columns.fields if isinstance(f.dataType, T.DayTimeIntervalType)]
         for name in intervals:
             start = F.timestamp_micros(F.lit(0))
             rows = rows.withColumn(name, F.unix_micros(start + F.col(f"`{name}`")))
-        return rows.select(F.to_json(F.struct("*")).alias("value")) if self.into.format == "kafka" else rows
+        return rows

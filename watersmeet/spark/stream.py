@@ -33,7 +33,7 @@ from watersmeet.spark.flow import Flow, Inlet
 from watersmeet.spark.listener import observed
 from watersmeet.spark.pack import PackEnd
 from watersmeet.spark.processor import CellProcessor
-from watersmeet.spark.read_files import PackFiles, ReadFiles
+from watersmeet.spark.read_files import Read, ReadAndPack
 from watersmeet.spark.selection import in_spark, mask
 from watersmeet.spark.spec import LATE_COLUMNS
 from watersmeet.spark.unfold import block_schema, unfolded
@@ -120,10 +120,10 @@ def joined(
     bad: bool = False,
     control: str | Path | None = None,
     refresh_tables: bool = False,
-    reads: Mapping[str, ReadFiles] | None = None,
+    reads: Mapping[str, Read] | None = None,
 ) -> Joined:
     """The join of `stream`, with its results still in blocks. bad: also give bad rows. reads: streams that were given as DataFrames of
-    files, and how these are read."""
+    files or messages, and how these are read."""
     query = parse(text) if isinstance(text, str) else text
     if order not in ("event", "arrival"):
         raise QueryError(f"order='{order}'", hint="order='event' or order='arrival'")
@@ -182,7 +182,7 @@ def _bind(query: Query, streams: Mapping[str, Any], text: str | Query) -> BoundQ
 
 
 def _inputs(
-    bound: BoundQuery, streams: Mapping[str, Any], reads: Mapping[str, ReadFiles]
+    bound: BoundQuery, streams: Mapping[str, Any], reads: Mapping[str, Read]
 ) -> tuple[dict[str, DataFrame], dict[str, Any]]:
     """Streaming DataFrames by stream name, static tables (whole, here) by alias."""
     frames: dict[str, DataFrame] = {}
@@ -252,9 +252,9 @@ def configure(session: SparkSession, cells: int) -> None:
             _log.info("%s was %s, is now %s", name, was, value)
 
 
-def _packed(frame: DataFrame, inlet: Inlet, read: ReadFiles | None) -> DataFrame:
+def _packed(frame: DataFrame, inlet: Inlet, read: Read | None) -> DataFrame:
     if read is not None:
-        return frame.mapInArrow(PackFiles(read, inlet.pack), _PARCELS)
+        return frame.mapInArrow(ReadAndPack(read, inlet.pack), _PARCELS)
     columns = [column(n) for n in inlet.columns] + [mask(p).alias(n) for n, p in inlet.masks]
     return frame.select(*columns).mapInArrow(inlet.pack, _PARCELS)
 
