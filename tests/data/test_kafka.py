@@ -64,7 +64,7 @@ def test_conform_a_message_and_what_kafka_adds_have_names_apart() -> None:
     assert one("k BIGINT METADATA FROM key.id", None, key=b'{"id": 3}') == {"k": 3}
 
 
-VALUES = {
+VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "BIGINT": ([1, -5, 2**63 - 1, None], ["1", 1.5, True, 2**63, {}]),
     "DOUBLE": ([1, 2.5, "NaN", None, 1e300], ["x", True, 2**53 + 1]),
     "STRING": (["a", "", "\N{SNOWMAN}", None], [1, True, {}, ["a"]]),
@@ -147,7 +147,7 @@ def broker() -> MockCluster:
 def test_a_topic_is_read_up_to_its_end(broker: MockCluster) -> None:
     rows = [{"id": i, "ts": f"2026-01-01T00:00:{i % 60:02d}Z"} for i in range(25_000)]
     broker.send("whole", rows)
-    text = f"STREAM s (id BIGINT, o BIGINT METADATA FROM offset, ts TIMESTAMP) FROM 'whole' {broker.location}"
+    text = f"STREAM s (id BIGINT, o BIGINT METADATA FROM offset, ts TIMESTAMP) FROM 'whole' {broker.location()}"
     found = read_declared(declared(text))
     assert sorted(found["id"].to_pylist()) == list(range(25_000)) and max(found["o"].to_pylist()) == 25_000 // 4 - 1
     latest = declared(text.replace("OPTIONS (", "OPTIONS ('startingOffsets' = 'latest', "))
@@ -163,10 +163,10 @@ def test_a_job_from_topics_to_a_topic(broker: MockCluster, tmp_path: Any, monkey
     )
     broker.send("payments", [{"id": i, "ts": f"2026-01-01T00:{i:02d}:30.5Z"} for i in range(0, 50, 3)])
     (tmp_path / "job.sql").write_text(f"""
-        CREATE STREAM orders (id BIGINT FROM order.id, ts TIMESTAMP) FROM 'orders' {broker.location} ON BAD ROW SKIP;
-        CREATE STREAM payments (id BIGINT, ts TIMESTAMP) FROM 'payments' {broker.location};
+        CREATE STREAM orders (id BIGINT FROM order.id, ts TIMESTAMP) FROM 'orders' {broker.location()} ON BAD ROW SKIP;
+        CREATE STREAM payments (id BIGINT, ts TIMESTAMP) FROM 'payments' {broker.location()};
         SELECT o.id, p.ts AS paid FROM orders [RANGE 5 MINUTES] AS o, payments [RANGE 5 MINUTES] AS p WHERE o.id = p.id
-        EMIT ISTREAM INTO 'paid' {broker.location.replace("OPTIONS (", "OPTIONS ('key' = 'id', ")}
+        EMIT ISTREAM INTO 'paid' {broker.location(key="id")}
     """)
     done = CliRunner().invoke(app, ["run", "job.sql"])
     assert done.exit_code == 0, done.output
