@@ -170,6 +170,7 @@ def test_a_job_from_topics_to_a_topic(broker: MockCluster, tmp_path: Any, monkey
     """)
     done = CliRunner().invoke(app, ["run", "job.sql"])
     assert done.exit_code == 0, done.output
+    assert "2 of orders, left out" in done.output
     found = sorted(broker.received("paid"), key=lambda m: int(m[1]["id"]))
     assert [(k, v["id"]) for k, v in found] == [(str(i).encode(), i) for i in range(0, 50, 3)]
     assert found[1][1]["paid"] == "2026-01-01T00:03:30.500000Z"

@@ -282,7 +282,7 @@ def test_spark_runs_over_an_empty_folder(spark: SparkSession, folder: Path) -> N
 ODD = {
     "kafka": (
         "'' FORMAT kafka OPTIONS ('subscribe' = 'x')",
-        "this Spark knows no FORMAT kafka: its package is missing\n",
+        "R: FORMAT kafka has no option 'subscribe'\n  the topic is the path",
     ),
     "delta": ("'{0}/R' FORMAT delta", "this Spark knows no FORMAT delta: its package is missing\n"),
     "no parquet": ("'{0}/odd' FORMAT parquet", "R ({0}/odd/0.parquet): is damaged or is not a Parquet file\n"),

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-import pyspark
-
 from watersmeet.errors import DataError, StateError, WatersmeetError
 
 _OURS: Final = {
@@ -16,10 +14,7 @@ _OURS: Final = {
     "QueryError": WatersmeetError,
     "WatersmeetError": WatersmeetError,
 }
-_PACKAGES: Final = {
-    "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
-    "delta": "io.delta:delta-spark_2.13:VERSION",
-}  # fmt: skip
+_PACKAGES: Final = {"delta": "io.delta:delta-spark_2.13:VERSION"}
 
 
 def plain_error(error: Exception) -> WatersmeetError:

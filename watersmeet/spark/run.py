@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from watersmeet.data import Rejects, as_table, read_declared
 from watersmeet.data.files import FORMATS
+from watersmeet.data.kafka_options import KafkaOptions
 from watersmeet.data.paced import no_place
 from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
@@ -83,6 +84,10 @@ class SparkJob:
             place = self._place(declared)
             if _of_files(place):
                 places.check_source(declared, place, bounded=self.bounded)
+            if place.format == "kafka":
+                KafkaOptions.source(place, declared.name)
+        if self.into.format == "kafka":
+            KafkaOptions.sink(self.into)
         aside = [*([self.query.late] if self.query.late else []), *self._bad_row_places().values()]
         for where in aside:
             if not in_files(where):
