@@ -34,7 +34,7 @@ def read(path: str, rejects: Rejects, schema: Schema = SCHEMA, **options: str) -
     return made
 
 
-def test_conform_csv_rows_of_every_kind_of_damage(folder: Path) -> None:
+def test_csv_rows_of_every_kind_of_damage(folder: Path) -> None:
     lines = [
         b"k,v,ts", f"a,1,{NOON}".encode(), f"b,x,{NOON}".encode(), b"", b"c,3", f'"d\n""d""",4,{NOON}'.encode(),
         f"e,5,{NOON},6".encode(), b"f,6,soon", b"\xff,7," + NOON.encode(), b"h,8,", f"i,y,soon,{NOON}".encode(), b"j,z,never",
@@ -61,7 +61,7 @@ def test_conform_csv_rows_of_every_kind_of_damage(folder: Path) -> None:
     assert str(e.value) == "s (o.csv), row 2 (line 3), column 'v': 'x' is not a BIGINT"
 
 
-def test_conform_json_rows_of_every_kind_of_damage(folder: Path) -> None:
+def test_json_rows_of_every_kind_of_damage(folder: Path) -> None:
     lines = [
         b'{"K":"a","v":1,"ts":"%s"}', b"", b"nonsense", b'{"K":5,"v":1,"ts":"%s"}', b'{"K":{"x":1},"v":1,"ts":"%s"}',
         b'{"K":"b","v":2.0,"ts":"%s"}', b'{"K":"c","v":"3","ts":"%s"}', b'{"K":"\xff","v":1,"ts":"%s"}', b'{"K":"d","v":1}',
@@ -84,7 +84,7 @@ def test_conform_json_rows_of_every_kind_of_damage(folder: Path) -> None:
     assert found[4]["text"] == f'{{"K":"\\xff","v":1,"ts":"{NOON}"}}'
 
 
-def test_conform_parquet_rows_that_do_not_fit(folder: Path) -> None:
+def test_parquet_rows_that_do_not_fit(folder: Path) -> None:
     times = [EPOCH, None, EPOCH, EPOCH]
     pq.write_table(pa.table({"k": ["a", "b", "c", "d"], "v": [1.0, 2.0, 0.5, 4.0], "ts": times}), "o.parquet")
     rejects = kept()
@@ -101,7 +101,7 @@ def test_conform_parquet_rows_that_do_not_fit(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet"])
-def test_conform_bad_rows_deep_in_a_file_are_those_that_were_put_there(folder: Path, format: str) -> None:
+def test_bad_rows_deep_in_a_file_are_those_that_were_put_there(folder: Path, format: str) -> None:
     rng = random.Random(f"bad rows {format}")
     n = 60_000
     bad = sorted(rng.sample(range(n), 40))
@@ -124,7 +124,7 @@ def test_conform_bad_rows_deep_in_a_file_are_those_that_were_put_there(folder: P
 
 
 @pytest.mark.parametrize("unit", EPOCH_UNITS)
-def test_conform_numbers_are_timestamps_by_declaration(folder: Path, unit: str) -> None:
+def test_numbers_are_timestamps_by_declaration(folder: Path, unit: str) -> None:
     per_second = EPOCH_UNITS[unit]
     schema = Schema((Field("ts", Type("TIMESTAMP"), unit),))
     numbers = [0, 1_700_000_000 * per_second, -5 * per_second]
@@ -147,7 +147,7 @@ def test_conform_numbers_are_timestamps_by_declaration(folder: Path, unit: str) 
     assert as_table("slow.json", "s", schema).column("ts").to_pylist()[1:] == wanted
 
 
-def test_conform_numbers_lose_nothing_as_timestamps(folder: Path) -> None:
+def test_numbers_lose_nothing_as_timestamps(folder: Path) -> None:
     def refusal(text: str, unit: str, name: str = "o.csv") -> str:
         Path(name).write_text(text)
         with pytest.raises(DataError) as e:

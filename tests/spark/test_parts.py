@@ -26,7 +26,7 @@ def rows(folder: Path) -> list[int]:
     return sorted(v for f in folder.glob("part-*") for v in pyarrow.csv.read_csv(f).column("a").to_pylist())
 
 
-def test_conform_a_batch_that_is_run_again_replaces_its_files(tmp_path: Path) -> None:
+def test_a_batch_that_is_run_again_replaces_its_files(tmp_path: Path) -> None:
     output = Output.of(Location(str(tmp_path / "out"), "csv"), RESULT, SCHEMA)
     folder = tmp_path / "out"
 
