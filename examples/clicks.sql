@@ -1,5 +1,5 @@
 -- From an advertisement to a purchase, with a budget and what may be given up when it does not suffice: of the views at least
--- one in ten is kept, and a click is worth three times as much as a view.
+-- one in ten is kept, and a click is worth three times as much as a view. FRESHNESS is not carried out yet: a run says so.
 CREATE STREAM views (view BIGINT, campaign BIGINT, ts TIMESTAMP) FROM 'examples/data/views.parquet' FORMAT parquet;
 CREATE STREAM clicks (view BIGINT, user BIGINT, ts TIMESTAMP) FROM 'examples/data/clicks.parquet' FORMAT parquet;
 CREATE STREAM purchases (user BIGINT, amount DOUBLE, ts TIMESTAMP) FROM 'examples/data/purchases.parquet' FORMAT parquet;

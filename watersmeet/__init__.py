@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from watersmeet.api import Result, explain, optimize, run
-    from watersmeet.errors import DataError, NoQualifiedPlan, PlanError, QueryError, StateError, WatersmeetError
+    from watersmeet.errors import (
+        BudgetWarning,
+        DataError,
+        NoQualifiedPlan,
+        PlanError,
+        QueryError,
+        QueryWarning,
+        StateError,
+        WatersmeetError,
+    )  # fmt: skip
     from watersmeet.lang import parse
     from watersmeet.model.budget import Budget
     from watersmeet.model.plan import Plan
@@ -28,11 +37,12 @@ _HOME = {
     "Budget": "model.budget", "Plan": "model.plan", "Query": "model.query", "Costs": "model.statistics",
     "Statistics": "model.statistics", "DataError": "errors", "NoQualifiedPlan": "errors", "PlanError": "errors",
     "QueryError": "errors", "StateError": "errors", "WatersmeetError": "errors", "stream": "spark.stream",
-    "flush": "spark.control", "learn": "spark.learn",
+    "flush": "spark.control", "learn": "spark.learn", "BudgetWarning": "errors", "QueryWarning": "errors",
 }  # fmt: skip
 __all__ = [
-    "Budget", "Costs", "DataError", "NoQualifiedPlan", "Plan", "PlanError", "Query", "QueryError", "Result", "StateError",
-    "Statistics", "WatersmeetError", "explain", "flush", "learn", "optimize", "oracle", "parse", "run", "stream",
+    "Budget", "BudgetWarning", "Costs", "DataError", "NoQualifiedPlan", "Plan", "PlanError", "Query", "QueryError",
+    "QueryWarning", "Result", "StateError", "Statistics", "WatersmeetError", "explain", "flush", "learn", "optimize",
+    "oracle", "parse", "run", "stream",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from watersmeet.errors import BudgetWarning, PlanError, QueryError
 from watersmeet.lang import parse
 from watersmeet.model.bind import BoundQuery, bind
 from watersmeet.model.budget import Budget
+from watersmeet.model.cautions import cautions
 from watersmeet.model.describe import describe
 from watersmeet.model.plan import Plan
 from watersmeet.model.prices import priced
@@ -224,6 +225,8 @@ def choose(
     from watersmeet.optimize.choose import optimize as search
     from watersmeet.optimize.explain import refusal, shedding
 
+    for caution in cautions(bound):
+        warn(caution, stacklevel=3)
     if isinstance(plan, Plan):
         return plan
     if plan not in ("auto", "mjoin", "xjoin"):

@@ -53,6 +53,10 @@ class BudgetWarning(UserWarning):
     """A run can't be both exact and within its budget: says what is given up, or that it may fall behind."""
 
 
+class QueryWarning(UserWarning):
+    """A query is valid, but perhaps not what is meant."""
+
+
 class DataError(WatersmeetError):
     """The data does not fit the query: names file, row and column where they are known."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from watersmeet.model.bind import BoundQuery, BoundSource
+from watersmeet.model.cautions import apart, not_carried_out
 from watersmeet.model.durations import duration
 from watersmeet.model.expr import streams_of
 from watersmeet.model.graph import JoinGraph
@@ -36,13 +37,13 @@ def describe(bound: BoundQuery) -> str:
     Join graph
       equal     a.k = b.k
     """
-    graph = JoinGraph.of(bound)
     parts = [
         ("Query", str(replace(bound.query, declarations=())).splitlines()),
         ("Streams", list(_streams(bound))),
         ("Results", [", ".join(map(str, bound.results.fields)), *_emitted(bound)]),
         ("Selections, on arrival", [f"{a}: {p}" for a, ps in bound.selections.items() for p in ps]),
-        ("Join graph", list(_graph(graph))),
+        ("Join graph", list(_graph(bound))),
+        ("Not carried out yet", list(not_carried_out(bound.query))),
     ]
     return "\n".join(line for name, lines in parts if lines for line in [name, *(f"  {x}".rstrip() for x in lines)])
 
@@ -78,7 +79,8 @@ def _nature(source: BoundSource, bound: BoundQuery) -> str:
     return ", ".join(said)
 
 
-def _graph(graph: JoinGraph) -> Iterator[str]:
+def _graph(bound: BoundQuery) -> Iterator[str]:
+    graph = JoinGraph.of(bound)
     for found in graph.classes:
         yield f"equal     {found}"
     for stream, predicate in graph.implied:
@@ -87,6 +89,5 @@ def _graph(graph: JoinGraph) -> Iterator[str]:
         yield f"compared  {comparison}"
     for residual in graph.residuals:
         yield f"residual  {residual}, over {', '.join(s for s in graph.streams if s in streams_of(residual))}"
-    if len(graph.components) > 1:
-        groups = [" ".join(s for s in graph.streams if s in part) for part in graph.components]
-        yield f"apart     {' | '.join(groups)}: no condition links them, so every combination is a result"
+    if found := apart(bound):
+        yield f"apart     {found}"
