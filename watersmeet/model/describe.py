@@ -89,5 +89,5 @@ def _graph(bound: BoundQuery) -> Iterator[str]:
         yield f"compared  {comparison}"
     for residual in graph.residuals:
         yield f"residual  {residual}, over {', '.join(s for s in graph.streams if s in streams_of(residual))}"
-    if found := apart(bound):
-        yield f"apart     {found}"
+    if groups := apart(bound):
+        yield f"apart     {groups}"
