@@ -293,3 +293,18 @@ def test_reads_a_canonical_table_without_copying_it() -> None:
 def test_schema_of_covers_every_language_type() -> None:
     text = "a BIGINT, b DOUBLE, c STRING, d BOOLEAN, e DATE, f TIMESTAMP, g DECIMAL(10;2)"
     assert schema_of(arrow_schema(schema(text))) == schema(text)
+
+
+@pytest.mark.parametrize(
+    ("streaming", "advice"), [(True, "wm.stream(query, {'orders': frame, ...})"), (False, "frame.toArrow()")]
+)
+def test_spark_frames_are_refused_with_what_to_do(streaming: bool, advice: str) -> None:
+    class Frame:
+        sparkSession = None
+        isStreaming = streaming
+
+        def __arrow_c_stream__(self) -> None: ...
+
+    with pytest.raises(DataError, match="DataFrame of Spark") as error:
+        as_table(Frame(), "orders")
+    assert advice in str(error.value)

@@ -46,11 +46,28 @@ app = typer.Typer(
     cls=_Group,
     help="Continuous multi-way window joins within a CPU and a memory budget.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from watersmeet import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="say which version this is")
+    ] = False,
+) -> None:
+    """Continuous multi-way window joins within a CPU and a memory budget."""
+
 
 Job = Annotated[Path, typer.Argument(metavar="JOB.sql", help="a job file: CREATE STREAM ...; SELECT ...;")]
 Jobs = Annotated[list[Path], typer.Argument(metavar="JOB.sql...", help="one or more job files")]
@@ -63,7 +80,9 @@ Conf = Annotated[
 @app.command()
 def run(
     job: Job,
-    into: Annotated[str | None, typer.Option(help="write here instead of INTO (a file, or a folder)")] = None,
+    into: Annotated[
+        str | None, typer.Option(help="write here instead of INTO (a file, a folder, or - for stdout)")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an output that is there already")] = False,
     inputs: Annotated[
         list[str] | None, typer.Option("--input", metavar="NAME=PATH", help="read a stream or table from here instead")
@@ -83,19 +102,37 @@ def run(
     cells: Annotated[int | None, typer.Option(min=1, help="Spark: into how many parts the join is split")] = None,
     stats: Annotated[Path | None, typer.Option(help="Spark: statistics to plan with (watersmeet learn)")] = None,
     conf: Conf = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="say nothing but errors and warnings")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="say what happened as one JSON object on stdout")] = False,
 ) -> None:
     """Run a job file in this process, show the first results, and write all of them where INTO says; or on Spark (--master)."""
-    if master is not None:
-        from watersmeet.cli.run_spark import run_on_spark
+    from watersmeet.cli.show import hushed
 
-        run_on_spark(
-            job, master=master, into=into, inputs=inputs or [], plan=plan, checkpoint=checkpoint, trigger=trigger,
-            cells=cells, stats=stats, conf=conf or [], overwrite=overwrite,
-        )  # fmt: skip
-        return
-    from watersmeet.cli.run import run_job
+    if as_json and into == "-":
+        raise typer.BadParameter("both --json and --into - write to stdout", param_hint="--json")
+    with hushed(quiet or as_json):
+        if master is not None:
+            from watersmeet.cli.run_spark import run_on_spark
 
-    run_job(job, into=into, overwrite=overwrite, inputs=inputs or [], plan=plan, rows=rows)
+            run_on_spark(
+                job, master=master, into=into, inputs=inputs or [], plan=plan, checkpoint=checkpoint, trigger=trigger,
+                cells=cells, stats=stats, conf=conf or [], overwrite=overwrite, rows=rows, as_json=as_json,
+            )  # fmt: skip
+            return
+        for name, given in (
+            ("checkpoint", checkpoint),
+            ("trigger", trigger),
+            ("cells", cells),
+            ("stats", stats),
+            ("conf", conf),
+        ):
+            if given is not None:
+                raise typer.BadParameter(
+                    "it is for Spark: give --master, too (such as 'local[2]')", param_hint=f"--{name}"
+                )
+        from watersmeet.cli.run import run_job
+
+        run_job(job, into=into, overwrite=overwrite, inputs=inputs or [], plan=plan, rows=rows, as_json=as_json)
 
 
 @app.command()

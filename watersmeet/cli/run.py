@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.cli import show
 from watersmeet.cli.job import Job, named_inputs
+from watersmeet.cli.output import STDOUT, output_place, printed, report
 from watersmeet.model.query import Location
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from watersmeet.data import Writer
+    from watersmeet.engine.control import Event
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,35 @@ class Outcome:
     size_bytes: int
     aside: tuple[tuple[str, str], ...] = ()
     into: Location | None = None
+    events: tuple[Event, ...] = ()
+
+    def report(self, job: Job) -> dict[str, Any]:
+        """All that is known of the run, for --json."""
+        return {
+            "job": str(job.path), "engine": "process", "plan": self.plan, "metrics": self.metrics,
+            "events": [json.loads(event.json()) for event in self.events],
+            "seconds": {"read": self.read_seconds, "load": self.start_seconds, "run": self.run_seconds},
+            "written": [str(file) for file in self.files], "size_bytes": self.size_bytes,
+        }  # fmt: skip
 
 
-def run_job(path: Path, *, into: str | None, overwrite: bool, inputs: list[str], plan: str, rows: int) -> None:
+def run_job(
+    path: Path, *, into: str | None, overwrite: bool, inputs: list[str], plan: str, rows: int, as_json: bool = False
+) -> None:
     """Run, show the first results, and say what happened."""
     job = Job.load(path)
-    location = _location(job, into)
-    outcome = execute(job, location, overwrite=overwrite, inputs=named_inputs(inputs, job), plan=plan, rows=rows)
+    given = named_inputs(inputs, job)
+    if into == STDOUT:
+        with printed(job.query) as place:
+            outcome = execute(job, place, overwrite=overwrite, inputs=given, plan=plan, rows=0)
+        show.facts(summary(replace(outcome, files=(Path(f"stdout as {place.format}"),))), to=show.err)
+        return
+    outcome = execute(job, output_place(job.query, into), overwrite=overwrite, inputs=given, plan=plan, rows=rows)
     if rows and outcome.first.num_rows:
         show.rows_table(outcome.first, total=outcome.metrics["results"])
     show.facts(summary(outcome))
+    if as_json:
+        report(outcome.report(job))
 
 
 def execute(
@@ -83,7 +105,9 @@ def execute(
     size_bytes = writer.size_bytes if writer else 0
     seconds = (started - read, read - began, ran - started)
     metrics = result.metrics | {"bad": sum(r.count for r in aside.rejects.values())}
-    return Outcome(first, metrics, str(result.plan.bare), *seconds, files, size_bytes, aside.told(), into)
+    return Outcome(
+        first, metrics, str(result.plan.bare), *seconds, files, size_bytes, aside.told(), into, result.events
+    )
 
 
 def start_engine() -> None:
@@ -186,10 +210,6 @@ def summary(outcome: Outcome) -> list[tuple[str, str]]:
     else:
         made.append(("written to", "nowhere: the job names no INTO (or give --into PATH)"))
     return made
-
-
-def _location(job: Job, into: str | None) -> Location | None:
-    return Location(into, "") if into is not None else job.query.into
 
 
 def _plan(text: str) -> Any:

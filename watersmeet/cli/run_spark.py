@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from watersmeet.cli import show
 from watersmeet.cli.job import Job, named_inputs
+from watersmeet.cli.output import STDOUT, output_place, report
 from watersmeet.cli.run import told_aside
-from watersmeet.errors import DataError
+from watersmeet.errors import DataError, WatersmeetError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Location
 from watersmeet.model.statistics import Statistics
-
-_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 
 
 def run_on_spark(
     path: Path, *, master: str, into: str | None, inputs: list[str], plan: str, checkpoint: str | None, trigger: str | None,
     cells: int | None, stats: Path | None, conf: Sequence[str] = (), overwrite: bool = False,
+    rows: int = 10, as_json: bool = False,
 ) -> None:  # fmt: skip
     """Run until the end of bounded inputs, or until Ctrl-C; each batch is told of as it is done."""
     job = Job.load(path)
@@ -29,7 +33,9 @@ def run_on_spark(
         raise DataError(
             "--overwrite: on Spark a job goes on from its checkpoint\n  to start anew remove its output and its checkpoint"
         )
-    where = job.query.into if into is None else Location(into, _FORMATS.get(Path(into).suffix, "parquet"))
+    if into == STDOUT:
+        raise DataError("--into -: Spark writes from many processes, none of which has this stdout\n  name a folder")
+    where = output_place(job.query, into)
     if where is None:
         raise DataError(
             "the job names no INTO: where should Spark write the results?\n  add INTO 'folder' FORMAT parquet, or --into"
@@ -46,20 +52,68 @@ def run_on_spark(
     job.check_apart(where, work.inputs)
     work.check()
     totals = {"rows": 0, "results": 0}
+    batches: list[Mapping[str, Any]] = []
+
+    def tell(batch: Mapping[str, Any]) -> None:
+        if as_json:
+            batches.append(batch)
+        _tell(batch, totals)
+
+    began = time.perf_counter()
     with ExitStack() as stack:
         with show.busy("starting Spark"):
             spark = stack.enter_context(open_session(master, f"watersmeet {path.name}", settings(conf)))
+        started = time.perf_counter()
         try:
-            work.run(spark, lambda batch: _tell(batch, totals))
+            work.run(spark, tell)
         except KeyboardInterrupt:
             show.facts((("stopped", f"nothing is lost: the same command goes on from {work.checkpoint}"),))
             if not work.bounded:  # there is no other way to end it
                 return
             raise
+    ran = time.perf_counter()
+    if rows and totals["results"] and (first := first_rows(where, rows)) is not None:
+        show.rows_table(first, total=totals["results"])
     made = [("rows in", show.count(totals["rows"])), ("results", show.count(totals["results"]))]
     bad, late = _by_stream(totals, "bad."), _by_stream(totals, "late.")
     made += told_aside(job, work.bad_in_tables | bad, late)
     show.facts([*made, ("written to", where.path), ("checkpoint", work.checkpoint)])
+    if as_json:
+        report({
+            "job": str(path), "engine": master, "plan": _chosen(job, work.plan, work.stats), "metrics": totals,
+            "events": [{"batch": b["batch"], **event} for b in batches for event in b["events"]],
+            "seconds": {"start": started - began, "run": ran - started},
+            "batches": [{n: v for n, v in b.items() if n != "events"} for b in batches],
+            "written": [where.path], "checkpoint": work.checkpoint,
+        })  # fmt: skip
+
+
+def first_rows(where: Location, count: int) -> pa.Table | None:
+    """Some of the results in the files of an output; None if they can't be read here."""
+    from watersmeet.data import as_table
+    from watersmeet.data.files import FORMATS, find_files
+
+    if where.format not in FORMATS:
+        return None
+    found: list[pa.Table] = []
+    try:
+        for file, kind in find_files(where.path, "output", where.format):
+            found.append(as_table(str(file), "output", format=kind).slice(0, count))
+            count -= found[-1].num_rows
+            if count <= 0:
+                break
+        return pa.concat_tables(t for t in found if t.num_columns)
+    except (WatersmeetError, pa.ArrowException):
+        return None
+
+
+def _chosen(job: Job, plan: str | Plan, stats: Statistics | None) -> str:
+    """The plan that the job began with. (Cells may have changed theirs: the events say so.)"""
+    from watersmeet.api import choose
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they have been said
+        return str(choose(job.bound, plan, stats, job.query.budget).bare)
 
 
 def _by_stream(totals: Mapping[str, int], what: str) -> dict[str, int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -19,18 +20,30 @@ if TYPE_CHECKING:
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
+_alarm = Console(stderr=True, highlight=False)  # errors and warnings: they are shown even where all else is not
+
+
+@contextmanager
+def hushed(quiet: bool) -> Iterator[None]:
+    """Show nothing but errors and warnings meanwhile, if `quiet`."""
+    was = out.quiet, err.quiet
+    out.quiet = err.quiet = quiet
+    try:
+        yield
+    finally:
+        out.quiet, err.quiet = was
 
 
 def complain(message: str) -> None:
     """An error in red; further lines (the place, what to do) as they are."""
     first, newline, rest = message.partition("\n")
-    err.print(Text.assemble((f"error: {first}", "bold red"), newline + rest), soft_wrap=True)
+    _alarm.print(Text.assemble((f"error: {first}", "bold red"), newline + rest), soft_wrap=True)
 
 
 def caution(message: str) -> None:
     """A warning in yellow; further lines as they are."""
     first, newline, rest = message.partition("\n")
-    err.print(Text.assemble((f"warning: {first}", "bold yellow"), newline + rest), soft_wrap=True)
+    _alarm.print(Text.assemble((f"warning: {first}", "bold yellow"), newline + rest), soft_wrap=True)
 
 
 def heading(text: str) -> None:
@@ -75,19 +88,20 @@ def progress() -> Progress:
     return Progress(*columns, console=err, disable=not err.is_terminal)
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> None:
+def facts(pairs: Iterable[tuple[str, str]], to: Console = out) -> None:
     """Names and what is to be said of each, in two columns."""
     pairs = list(pairs)
-    if not out.is_terminal:
+    if not to.is_terminal:
         width = max(len(name) for name, _ in pairs) + 2
-        plain("\n".join(f"{name:<{width}}{value}" for name, value in pairs))
+        text = "\n".join(f"{name:<{width}}{value}" for name, value in pairs)
+        to.print(text, markup=False, soft_wrap=True)
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(name, Text(value))
-    out.print(table)
+    to.print(table)
 
 
 def rows_table(table: pa.Table, *, total: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -132,6 +132,8 @@ def _from_memory(value: Any, schema: Schema | None, piece: Piece) -> pa.Table:
         return conform(_from_pandas(value, schema, piece), schema, piece)
     if isinstance(value, Mapping):
         return columns_table(value, schema, piece)
+    if hasattr(value, "sparkSession"):
+        _refuse_spark(value, piece.place)
     if hasattr(value, "__arrow_c_stream__"):
         try:
             return conform(pa.table(value), schema, piece)
@@ -150,6 +152,19 @@ def _from_memory(value: Any, schema: Schema | None, piece: Piece) -> pa.Table:
     raise piece.place.error(
         f"can't make a table of {type(value).__name__}",
         hint="an Arrow table, a pandas DataFrame, a list of dicts, or a path to csv, parquet or json files",
+    )
+
+
+def _refuse_spark(frame: Any, place: Place) -> NoReturn:
+    """Say what to do with a Spark DataFrame: what it would be to fetch its rows here is for the user to know."""
+    if frame.isStreaming:
+        raise place.error(
+            "is a streaming DataFrame of Spark, but here rows are joined in this process",
+            hint=f"join it on Spark: wm.stream(query, {{'{place.name}': frame, ...}})",
+        )
+    raise place.error(
+        "is a DataFrame of Spark, but here rows are joined in this process",
+        hint="fetch its rows: frame.toArrow(); or join on Spark: wm.stream with spark.readStream",
     )
 
 

@@ -32,7 +32,7 @@ from watersmeet.spark.columns import spark_schema
 from watersmeet.spark.control import flush
 from watersmeet.spark.interrupt import Interrupt, deferred_interrupt
 from watersmeet.spark.kafka_source import ReadMessages, topic_frame
-from watersmeet.spark.listener import metrics_of
+from watersmeet.spark.listener import events_of, metrics_of
 from watersmeet.spark.plain_errors import plain_error
 from watersmeet.spark.read_files import Read, ReadFiles, listed, read_here
 from watersmeet.spark.session import session
@@ -132,7 +132,7 @@ class SparkJob:
                 for progress in query.recentProgress:
                     if progress["batchId"] > told and progress["numInputRows"]:
                         told = progress["batchId"]
-                        report(summary(progress))
+                        report(summary(progress) | {"events": events_of(progress)})
                 if ended:
                     return
                 interrupt.check()

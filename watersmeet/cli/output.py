@@ -1,0 +1,56 @@
+"""Where `watersmeet run` puts results: INTO, or what --into says instead; and the report of --json."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from watersmeet.model.query import Location, Query
+
+STDOUT = "-"
+
+
+def output_place(query: Query, into: str | None) -> Location | None:
+    """INTO, or `into` instead: in the format that its suffix names, else in that of INTO, else in Parquet.
+
+    >>> from watersmeet.lang import parse
+    >>> query = parse("SELECT a.k FROM a [ROWS 1], b [ROWS 1] WHERE a.k = b.k EMIT ISTREAM INTO 'out' FORMAT csv")
+    >>> for into in (None, "other/", "other.jsonl"):
+    ...     print(output_place(query, into))
+    'out' FORMAT csv
+    'other/' FORMAT csv
+    'other.jsonl' FORMAT json
+    """
+    from watersmeet.model.location import suffix_format
+
+    meant = query.into
+    if into is None:
+        return meant
+    named = None if into.endswith("/") else suffix_format(Path(into))
+    if meant is not None and named in (None, meant.format):
+        return Location(into, meant.format, meant.options)
+    return Location(into, named or "parquet")
+
+
+@contextmanager
+def printed(query: Query) -> Iterator[Location]:
+    """A place that is copied to stdout when all is written: as CSV if that is INTO's format, else as JSON lines."""
+    kind = "csv" if query.into is not None and query.into.format == "csv" else "json"
+    with tempfile.TemporaryDirectory(prefix="watersmeet-") as folder:
+        place = Location(str(Path(folder) / f"results.{kind}"), kind)
+        yield place
+        sys.stdout.flush()
+        with Path(place.path).open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def report(told: Mapping[str, Any]) -> None:
+    """What a run did, as one JSON object on stdout."""
+    sys.stdout.write(f"{json.dumps(told, default=str)}\n")
