@@ -73,7 +73,7 @@ class Tree:
             for child in (int(half[slot, left]), int(half[slot, right])):
                 if child >= 0:
                     assert half[child, up] == slot
-                    assert _priority(child) <= _priority(slot)
+                    assert _priority(self.mem, self.x, child) <= _priority(self.mem, self.x, slot)
                 stack.append(child)
         assert seen == len(self.model)
         assert self.range_from(L.DEAD, False) == [slot for _, slot in self.model]

@@ -11,7 +11,8 @@ import pytest
 import watersmeet as wm
 from tests.spark.local_cells import DictStore
 from watersmeet.spark.blob import decode_table
-from watersmeet.spark.chunks import CHUNK_BYTES, Chunks, Manifest
+from watersmeet.spark.chunks import CHUNK_BYTES, Chunks, Manifest, check_fingerprint
+from watersmeet.spark.packing import route_hash_check
 
 
 class CountingStore(DictStore):
@@ -93,3 +94,12 @@ def test_older_layouts_are_read_and_an_unknown_one_refused() -> None:
     assert len(read.of(0)) == 1 and read.load(0).num_rows == 900  # type: ignore[union-attr]
     with pytest.raises(wm.StateError, match=r"layout 99, and this version of watersmeet reads 1, 2, 3"):
         Manifest.read(json.dumps({**manifest, "layout": 99}))
+
+
+def test_conform_the_state_of_another_hash_is_refused_in_words() -> None:
+    """Fingerprints have a few hashed values in them; these are of the hash that was used before SipHash."""
+    mine = {"query": "SELECT 1", "hash": route_hash_check()}
+    check_fingerprint(mine, dict(mine))
+    with pytest.raises(wm.WatersmeetError, match="a version of watersmeet that hashed keys in another way") as e:
+        check_fingerprint({**mine, "hash": "0 3106 2862 2204"}, mine)
+    assert "or start from a new checkpoint" in str(e.value)

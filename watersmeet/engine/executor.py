@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -255,10 +256,10 @@ class Engine:
         ]
         done, total = 0, sum(counts)
         for piece in cuts(times, counts, CHUNK):
-            rows = [
-                None if table is None else intake.rows(table.slice(low, high - low))
-                for intake, table, (low, high) in zip(self.intakes, given, piece, strict=True)
-            ]
+            secret, rows = self.arena.secret, []
+            for k, (intake, table, (low, high)) in enumerate(zip(self.intakes, given, piece, strict=True)):
+                held = partial(self._held, k)
+                rows.append(None if table is None else intake.rows(table.slice(low, high - low), secret, held))
             came = sum(high - low for low, high in piece)
             self.totals.tuples_in += came
             self.totals.rejected += came - sum(r.joining + r.shed for r in rows if r)
@@ -280,6 +281,12 @@ class Engine:
         self.totals.shed += rows
         exact = until + window.size + 1 if window.kind == "RANGE" else L.FAR
         self.totals.exact_since_us = max(self.totals.exact_since_us, exact)
+
+    def _held(self, k: int, keys: Any, checks: Any) -> tuple[Any, pa.Table]:
+        """Which of these partitions a window has, and a row of each."""
+        rows = self.arena.held_rows(k, keys, checks)
+        exists = rows >= 0
+        return exists, self.payloads[k].take(rows[exists])
 
     def _run(self, rows: list[Rows | None], clock: int) -> Iterator[pa.RecordBatch]:
         """Run the kernel over a piece, and give it what it comes back for."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from watersmeet.data import timestamps
+from watersmeet.data import flat, timestamps
 from watersmeet.engine.rows.intake import Intake
 from watersmeet.engine.rows.shed import Shed
-from watersmeet.engine.rows.values import encode, mix_into
+from watersmeet.engine.rows.values import ROUTING, add_column, encode
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.types import Type
 from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, SHOWN, Parcel, encode_table
@@ -116,12 +116,11 @@ def part_of(values: Any, share: int) -> Any:
 
 
 def _row_hash(table: pa.Table, source: BoundSource) -> Any:
-    total = np.zeros(table.num_rows, np.int64)
+    total = np.zeros((2, table.num_rows), np.int64)
     for field in source.schema.fields:
         if field.name in table.column_names:
-            values, valid = encode(table.column(field.name).combine_chunks(), field.type)
-            mix_into(values, np.zeros(0, bool) if valid is None else valid, total, 1)
-    return total
+            add_column(flat(table.column(field.name)), field.type, ROUTING, total)
+    return total[0]
 
 
 @cache
@@ -132,11 +131,12 @@ def route_hash_check() -> str:
     )
     made = []
     for name, kind in (("i", "BIGINT"), ("s", "STRING"), ("d", "DOUBLE")):
-        values, valid = encode(table.column(name).combine_chunks(), Type(kind))
-        total = np.zeros(len(values), np.int64)
-        mix_into(values, np.zeros(0, bool) if valid is None else valid, total, 1)
+        column = flat(table.column(name))
+        values, valid = encode(column, Type(kind))
+        total = np.zeros((2, len(values)), np.int64)
+        add_column(column, Type(kind), ROUTING, total)
         there = values if valid is None else values[valid]
-        made += [*part_of(np.ascontiguousarray(there), 4093).tolist(), *part_of(total, 4093).tolist()]
+        made += [*part_of(np.ascontiguousarray(there), 4093).tolist(), *part_of(total[0], 4093).tolist()]
     return " ".join(map(str, made))
 
 

@@ -136,9 +136,9 @@ def link_all(mem: Memory, group: Group, ids: Table, row: int, count: int, s: int
     mask, at, stride = mem.stores[s, L.MASK], mem.stores[s, L.ROWS_AT], mem.stores[s, L.STRIDE]
     for x in range(mem.stores[s, L.INDEX_FROM], mem.stores[s, L.INDEX_TO]):
         heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
-        word, link = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+        word, link, factor = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK], mem.indexes[x, L.FACTOR]
         for p in range(count):
-            place = bucket(heads, shift, buckets, mem.words[at + (ids[row, p] & mask) * stride + word])
+            place = bucket(heads, shift, buckets, factor, mem.words[at + (ids[row, p] & mask) * stride + word])
             prefetch(mem.halves, place)
             group.walk[L.WALK_PLACE, p] = place
         for p in range(count):

@@ -62,6 +62,7 @@ def probe_all(
     count = group.lists[L.LIST_COUNTS, s * n + level - 1]
     x, target, leaf = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET], steps.ops[pc, L.OP_KEY0]
     heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
+    factor = mem.indexes[x, L.FACTOR]
     word, link = mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
     mask, at, stride = mem.stores[target, L.MASK], mem.stores[target, L.ROWS_AT], mem.stores[target, L.STRIDE]
     ranged, low_note = mem.stores[target, L.WINDOW] == L.RANGE, L.NOTE_FROM + 2 * min(target, n)
@@ -89,7 +90,7 @@ def probe_all(
         for j in range(level - 1, binder, -1):
             q = group.lists[(s * n + j) * L.LIST_ROWS + L.LIST_PARENT, q]
         key = mem.words[key_at + (group.lists[keyed, q] & key_mask) * key_stride]
-        place = bucket(heads, shift, buckets, key)
+        place = bucket(heads, shift, buckets, factor, key)
         prefetch(mem.halves, place)
         group.walk[L.WALK_KEY, p] = key
         group.walk[L.WALK_PLACE, p] = place

@@ -38,12 +38,12 @@ def set_out(
     """The buckets of a group's rows are here: ask for the newest record of each."""
     x, target = steps.ops[pc, L.INDEX], steps.ops[pc, L.TARGET]
     heads, shift, buckets = mem.indexes[x, L.HEADS_AT], mem.indexes[x, L.SHIFT], mem.indexes[x, L.BUCKETS]
-    key, link = 2 * mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
+    factor, key, link = mem.indexes[x, L.FACTOR], 2 * mem.indexes[x, L.KEY0], mem.indexes[x, L.LINK]
     floor, mask = mem.stores[target, L.FLOOR], mem.stores[target, L.MASK]
     at, stride = 2 * mem.stores[target, L.ROWS_AT], 2 * mem.stores[target, L.STRIDE]
     outers = 0
     for row in range(first, last):
-        tid = mem.halves[bucket(heads, shift, buckets, given.values[column + row])]
+        tid = mem.halves[bucket(heads, shift, buckets, factor, given.values[column + row])]
         live = tid >= floor
         r = at + ((tid if live else floor) & mask) * stride
         prefetch(mem.halves, r + key)
@@ -99,17 +99,18 @@ def walk_outer(mem: Memory, steps: Steps, given: Given, walkers: Table, s: int, 
     second = column_of(mem, given, s, word)
     heads, shift, buckets = mem.indexes[y, L.HEADS_AT], mem.indexes[y, L.SHIFT], mem.indexes[y, L.BUCKETS]
     state_heads, state_shift = mem.indexes[z, L.HEADS_AT], mem.indexes[z, L.SHIFT]
-    state_buckets = mem.indexes[z, L.BUCKETS]
+    state_buckets, factor = mem.indexes[z, L.BUCKETS], mem.indexes[z, L.FACTOR]  # all indexes have one factor
     kept, inners = 0, walkers[s, L.INNERS]
     for k in range(walkers[s, L.OUTERS]):
         row, r = walkers[s, L.OUTER_ROW + k], walkers[s, L.OUTER + k]
         if goes_on:
             value = given.values[second + row] if own else mem.words[(r >> 1) + word]
             same = mem.words[(r >> 1) + key] == given.values[column + row]
-            place = bucket(heads, shift, buckets, value) if same else heads
+            place = bucket(heads, shift, buckets, factor, value) if same else heads
             prefetch(mem.halves, place)
             if stores:
-                prefetch(mem.halves, bucket(state_heads, state_shift, state_buckets, value) if same else state_heads)
+                there = bucket(state_heads, state_shift, state_buckets, factor, value)
+                prefetch(mem.halves, there if same else state_heads)
             walkers[s, L.INNER + inners] = place
             inners += same
         tid = mem.halves[r + link]

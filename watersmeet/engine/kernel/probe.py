@@ -89,7 +89,7 @@ def begin_probe(mem: Memory, steps: Steps, frame: Frame, pc: int) -> int:
         for k in range(1, n):
             key = value_of(mem, frame, steps.ops[pc, L.OP_KEY0 + 2 * k], steps.ops[pc, L.OP_KEY0 + 2 * k + 1])
             frame.keys[pc, k] = key
-            value = mix(value, key)
+            value = mix(mem, x, k, value, key)
     return mem.halves[head_of(mem, x, value)]
 
 

@@ -36,7 +36,7 @@ PARTS: Final[tuple[tuple[str, ...], ...]] = (
     ("kernel.run.run",),
     ("kernel.fill.fill", "store.rebuild.relink", "store.rebuild.sweep", "store.partition.rehash", "store.cache.sweep_cache",
      "store.cache.clear_cache", "store.cache.refill", "rows.payload._by_piece",
-     "rows.payload._take_words", "rows.values._hash_strings", "rows.values.mix_into"),
+     "rows.payload._take_words", "rows.values.add_bytes", "rows.values.add_words", "store.partition.held_rows"),
 )  # fmt: skip
 # The files that compiled code is made from; a change in another file compiles nothing again.
 SOURCES: Final = (

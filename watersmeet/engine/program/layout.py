@@ -80,7 +80,8 @@ CROWDED: Final = 42  # those given up because their values, or those of others, 
 UNCACHED: Final = 43  # and values that were not kept at all, too long or without room
 FREE_BLOCKS: Final = 44  # for each class of extents: first free block + 1, chained through their first words; 0: none
 CACHE_CLASSES: Final = 8  # of extents: 1, 2, 4, ... blocks
-STORE_WIDTH: Final = FREE_BLOCKS + CACHE_CLASSES + 1
+SECRET: Final = FREE_BLOCKS + CACHE_CLASSES + 1  # two words, the same in all stores: the key of hashes of values (store/secret.py)
+STORE_WIDTH: Final = SECRET + 2
 
 # caches
 CACHE_BLOCK: Final = 8  # words of a block
@@ -103,8 +104,10 @@ PARENT: Final = 11  # half word: parent (tree)
 ROOT: Final = 12
 OF_STORE: Final = 13
 DOUBLY: Final = 14  # whether BACK is kept
-INDEX_WIDTH: Final = 15
 MAX_KEYS: Final = 4
+FACTOR: Final = 15  # the factor of the hash, then two for each column after the first (store/secret.py)
+FACTORS: Final = 2 * MAX_KEYS - 1
+INDEX_WIDTH: Final = FACTOR + FACTORS
 
 # columns of the table of ops
 CODE: Final = 0

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from watersmeet.data import arrow_schema, arrow_type, flat
 from watersmeet.engine.program import layout as L
+from watersmeet.engine.rows.partitions import fields_of, is_hashed
 from watersmeet.engine.rows.payload import Payload
 from watersmeet.engine.rows.unmatched import NUMBER, Unmatched
 from watersmeet.engine.rows.vector import truths, vector
@@ -30,6 +31,9 @@ class Gather:
             for node in walk(expr):
                 if isinstance(node, Column) and node.stream is not None:
                     used[node.stream][node.name] = None
+        for source in bound.sources:
+            if is_hashed(source):
+                used[source.alias] |= dict.fromkeys(f.name for f in fields_of(source))
         self.used = used
         self.output = arrow_schema(bound.results)
         self.unmatched: Unmatched | None = None
@@ -40,7 +44,7 @@ class Gather:
             self.unmatched = Unmatched(window, self.schema(bound.preserved))
 
     def needs(self, alias: str) -> list[str]:
-        """The columns of a stream that filters and results look at."""
+        """The columns of a stream that filters and results look at, and those that prove which partition a row is of."""
         return list(self.used[alias])
 
     def schema(self, alias: str) -> pa.Schema:

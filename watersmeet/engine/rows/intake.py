@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from watersmeet.data import flat, timestamps
 from watersmeet.engine.program.layout import DEAD
+from watersmeet.engine.rows.partitions import Held, fields_of, is_hashed, newest, partition_keys, told_apart
 from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.unmatched import Unmatched
-from watersmeet.engine.rows.values import encode, mix_into, sortable
+from watersmeet.engine.rows.values import ROUTING, Key, encode, ranked
 from watersmeet.engine.rows.vector import can_fail, truths, vector
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
@@ -83,15 +84,20 @@ class Intake:
         keys = {"k0": pa.array(ts)}
         if self.counted:
             for i, name in enumerate(self.source.schema.names, 1):
-                keys[f"k{i}"] = _ranked(table.column(name).combine_chunks())
+                keys[f"k{i}"] = ranked(table.column(name).combine_chunks())
         order = pc.sort_indices(pa.table(keys), [(k, "ascending", "at_start") for k in keys])
         return table.take(order)
 
-    def rows(self, table: pa.Table) -> Rows:
-        """What the kernel needs of rows that are in order already."""
+    def rows(self, table: pa.Table, key: Key = ROUTING, held: Held | None = None) -> Rows:
+        """What the kernel needs of rows that are in order already. key: of hashes. held: what the window has of
+        partitions; without it rows are of none."""
         n = table.num_rows
         ts = np.full(n, BEFORE) if self.source.static else timestamps(table, self.source.timestamp)
-        partition = self.partition(table)
+        partition = None
+        if held is not None and fields_of(self.source):
+            partition = partition_keys(self.source, table, key)
+            if is_hashed(self.source):
+                partition = partition[0], told_apart(self.source, table, *partition, held)
         if self.unmatched is not None:
             table = self.unmatched.enter(table, ts, self.selected(table, self.chosen), partition)
         passed, given_up, until = self.selected(table), 0, DEAD
@@ -100,7 +106,7 @@ class Intake:
             passed &= ~dropped
             given_up, until = int(dropped.sum()), int(ts[dropped].max(initial=DEAD))
         alive = passed.copy()
-        columns = self.encoded(table, alive)
+        columns = self.encoded(table, alive, key)
         for side in self.sides:
             vector(side, _reader(table.filter(pa.array(passed))), int(passed.sum()))
         for equality in self.implied:
@@ -120,18 +126,18 @@ class Intake:
             alive &= _truths_among(selection, table, alive)
         return alive
 
-    def encoded(self, table: pa.Table, alive: Any) -> tuple[Any, ...]:
+    def encoded(self, table: pa.Table, alive: Any, key: Key = ROUTING) -> tuple[Any, ...]:
         """The kernel's columns; rows with a NULL in one join nothing and are marked so in `alive`."""
         made = []
         passed = np.flatnonzero(alive) if any(map(can_fail, self.columns)) else None
         for expr in self.columns:
             if passed is None or not can_fail(expr):
-                values, valid = encode(vector(expr, _reader(table), table.num_rows), type_of(expr))
+                values, valid = encode(vector(expr, _reader(table), table.num_rows), type_of(expr), key)
                 if valid is not None:
                     alive &= valid
             else:
                 part = table.take(pa.array(passed))
-                found, there = encode(vector(expr, _reader(part), len(passed)), type_of(expr))
+                found, there = encode(vector(expr, _reader(part), len(passed)), type_of(expr), key)
                 values = np.zeros(table.num_rows, np.int64)
                 values[passed] = found
                 if there is not None:
@@ -139,35 +145,12 @@ class Intake:
             made.append(values)
         return tuple(made)
 
-    def partition(self, table: pa.Table) -> tuple[Any, Any] | None:
-        """Two independent 64-bit hashes of the PARTITION BY columns: 128 bits tell partitions apart."""
-        if not (self.source.window and self.source.window.partition):
-            return None
-        made = []
-        for seed in (1, 2):
-            total = np.full(table.num_rows, seed, np.int64)
-            for name in self.source.window.partition:
-                field = self.source.schema.find(name)
-                assert field is not None
-                values, valid = encode(table.column(field.name).combine_chunks(), field.type, seed)
-                mix_into(values, np.zeros(0, bool) if valid is None else valid, total, seed)
-            made.append(total)
-        return made[0], made[1]
-
     def newest(self, table: pa.Table) -> Any:
         """Of rows of a PARTITION BY window, in any order: which of them are in it once all have come."""
-        assert self.source.window is not None
         n = table.num_rows
         ordered = self.in_order(table.append_column(_NUMBER, pa.array(np.arange(n))))
-        hashes = self.partition(ordered)
-        assert hashes is not None
-        by = np.lexsort((np.arange(n), hashes[1], hashes[0]))
-        a, b = hashes[0][by], hashes[1][by]
-        last = np.append((a[1:] != a[:-1]) | (b[1:] != b[:-1]), True)
-        end = np.flatnonzero(last)[np.cumsum(last) - last]
-        kept = by[end - np.arange(n) < self.source.window.size]
         made = np.zeros(n, bool)
-        made[ordered.column(_NUMBER).to_numpy()[kept]] = True
+        made[ordered.column(_NUMBER).to_numpy()] = newest(self.source, ordered)
         return made
 
 
@@ -185,13 +168,3 @@ def _reader(table: pa.Table) -> Any:
         return flat(table.column(column.name))
 
     return read
-
-
-def _ranked(column: pa.Array) -> pa.Array:
-    """A column that Arrow sorts as the tie key wants: NaN last, -0.0 as 0.0."""
-    if pa.types.is_float64(column.type):
-        values = sortable(pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False))
-        return pa.array(values, mask=pc.is_null(column).to_numpy(zero_copy_only=False))
-    if pa.types.is_boolean(column.type):
-        return column.cast(pa.int8())
-    return column

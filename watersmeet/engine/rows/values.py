@@ -3,33 +3,39 @@
 Integers, dates, timestamps, intervals and booleans are themselves; doubles are mapped so that order is kept (NaN greatest,
 -0.0 as 0.0); decimals of up to 18 digits are their unscaled value; strings and wider decimals are 64-bit hashes, which find
 candidates only and are verified on the payload.
+
+Hashes are SipHash-2-4 with a key. An engine has a key of its own, which nobody outside can know (store/secret.py), so nobody can
+choose values that collide. Routing has a fixed one: the same value must find the same cell on every host and after every restart.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watersmeet.engine.native.hashing import plus, scatter
-from watersmeet.engine.native.mark import Bytes, Halves, Words, compiled
+from watersmeet.engine.native.hashing import sip_end, sip_start, sip_word
+from watersmeet.engine.native.mark import Bytes, Halves, Table, Words, compiled
 from watersmeet.model.types import Type
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Key = tuple[int, int]
+ROUTING: Final[Key] = (0x0706050403020100, 0x0F0E0D0C0B0A0908)  # it must never change: it is part of every checkpoint
+NONE: Final = np.zeros(0, np.bool_)
 
 
-def encode(array: pa.Array, kind: Type, seed: int = 0) -> tuple[Int64s, Bools | None]:
-    """The values as int64, and which of them are there (None: all); `seed` chooses among hashes where they are hashed."""
+def encode(array: pa.Array, kind: Type, key: Key = ROUTING) -> tuple[Int64s, Bools | None]:
+    """The values as int64, and which of them are there (None: all); `key` is that of the hash where they are hashed."""
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     name = kind.name
     if name == "STRING":
-        return hash_strings(array, seed), valid
+        return hash_strings(array, key), valid
     if name == "DECIMAL":
         if kind.precision > 18:
-            return hash_fixed(array, 16, seed), valid
+            return hash_fixed(array, 16, key), valid
         return np.ascontiguousarray(_buffer(array, np.int64, 2)[::2]), valid
     if name == "BOOLEAN":
         return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.int64), valid
@@ -51,6 +57,16 @@ def sortable(values: Any) -> Int64s:
     return np.where(np.isnan(values), np.int64(0x7FFFFFFFFFFFFFFF), ordered)
 
 
+def ranked(column: pa.Array) -> pa.Array:
+    """A column that Arrow sorts and compares as the tie key wants: NaN last and equal to itself, -0.0 as 0.0."""
+    if pa.types.is_float64(column.type):
+        made = sortable(pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False))
+        return pa.array(made, mask=pc.is_null(column).to_numpy(zero_copy_only=False))
+    if pa.types.is_boolean(column.type):
+        return column.cast(pa.int8())
+    return column
+
+
 def _buffer(array: pa.Array, kind: Any, width: int) -> Any:
     """The values of a fixed-width array as they lie in memory; what stands at NULLs means nothing."""
     if len(array) == 0:
@@ -58,46 +74,76 @@ def _buffer(array: pa.Array, kind: Any, width: int) -> Any:
     return np.frombuffer(array.buffers()[1], kind)[array.offset * width : (array.offset + len(array)) * width]
 
 
-def hash_strings(array: pa.Array, seed: int = 0) -> Int64s:
-    out = np.zeros(len(array), np.int64)
+def hash_strings(array: pa.Array, key: Key = ROUTING) -> Int64s:
+    """64 bits of each string."""
+    made: Int64s = np.zeros((2, len(array)), np.int64)
+    _add_strings(array, NONE, key, made)
+    return np.ascontiguousarray(made[0])
+
+
+def hash_fixed(array: pa.Array, width: int, key: Key = ROUTING) -> Int64s:
+    """64 bits of values of so many bytes each."""
+    made: Int64s = np.zeros((2, len(array)), np.int64)
+    _add_fixed(array, width, NONE, key, made)
+    return np.ascontiguousarray(made[0])
+
+
+def add_column(array: pa.Array, kind: Type, key: Key, total: Int64s) -> None:
+    """Add a column to the running hash, 128 bits a row, of several. Values that are the same are hashed the same: NULL as NULL, NaN as
+    NaN, -0.0 as 0.0."""
+    there = NONE if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+    if kind.name == "STRING":
+        _add_strings(array, there, key, total)
+    elif kind.name == "DECIMAL" and kind.precision > 18:
+        _add_fixed(array, 16, there, key, total)
+    else:
+        add_words(np.ascontiguousarray(encode(array, kind)[0]), there, *key, total)
+
+
+def _add_strings(array: pa.Array, there: Bools, key: Key, total: Int64s) -> None:
     if len(array):
         _, offsets, data = array.buffers()
         at = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
-        _hash_strings(at, np.frombuffer(data, np.uint8) if data and data.size else np.zeros(1, np.uint8), out, seed)
-    return out
+        bytes_ = np.frombuffer(data, np.uint8) if data and data.size else np.zeros(1, np.uint8)
+        add_bytes(at, bytes_, there, *key, total)
 
 
-def hash_fixed(array: pa.Array, width: int, seed: int = 0) -> Int64s:
-    out = np.zeros(len(array), np.int64)
+def _add_fixed(array: pa.Array, width: int, there: Bools, key: Key, total: Int64s) -> None:
     if len(array):
         at = (np.arange(len(array) + 1) + array.offset).astype(np.int32) * np.int32(width)
-        _hash_strings(at, np.frombuffer(array.buffers()[1], np.uint8), out, seed)
-    return out
+        add_bytes(at, np.frombuffer(array.buffers()[1], np.uint8), there, *key, total)
 
 
 @compiled
-def _hash_strings(offsets: Halves, data: Bytes, out: Words, seed: int) -> None:
-    for i in range(out.shape[0]):
-        x = scatter(offsets[i + 1] - offsets[i] + 1 + (seed << 32))
-        word = 0
-        count = 0
-        for j in range(offsets[i], offsets[i + 1]):
-            word = (word << 8) | data[j]
-            count += 1
-            if count == 8:
-                x = scatter(x ^ word)
-                x ^= x >> 29
-                word = 0
-                count = 0
-        x = scatter(x ^ word)
-        x ^= x >> 32
-        out[i] = scatter(x)
+def add_bytes(offsets: Halves, data: Bytes, there: Bytes, low: int, high: int, total: Table) -> None:
+    """total[:, i] = SipHash of total[:, i] and of the bytes from offsets[i] to offsets[i + 1]; an empty `there`: none is NULL."""
+    for i in range(total.shape[1]):
+        v0, v1, v2, v3 = sip_start(low, high)
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, total[0, i])
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, total[1, i])
+        word, count, size = 0, 0, -1
+        if there.shape[0] == 0 or there[i] != 0:
+            size = offsets[i + 1] - offsets[i]
+            for j in range(offsets[i], offsets[i + 1]):
+                word |= data[j] << (8 * count)
+                count += 1
+                if count == 8:
+                    v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, word)
+                    word, count = 0, 0
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, word | (((size + 16) & 0xFF) << 56))
+        total[0, i], total[1, i] = sip_end(v0, v1, v2, v3)
 
 
 @compiled
-def mix_into(values: Words, valid: Bytes, total: Words, seed: int) -> None:
-    """Add a column to the running hash of several; an empty `valid` means that every value is there."""
-    for i in range(total.shape[0]):
-        there = valid.shape[0] == 0 or valid[i] != 0
-        x = plus(scatter(total[i] ^ (values[i] if there else 0)), seed if there else ~seed)
-        total[i] = scatter(x ^ (x >> 31))
+def add_words(values: Words, there: Bytes, low: int, high: int, total: Table) -> None:
+    """The same of one word each."""
+    for i in range(total.shape[1]):
+        v0, v1, v2, v3 = sip_start(low, high)
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, total[0, i])
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, total[1, i])
+        size = -1
+        if there.shape[0] == 0 or there[i] != 0:
+            size = 8
+            v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, values[i])
+        v0, v1, v2, v3 = sip_word(v0, v1, v2, v3, (size + 16) << 56)
+        total[0, i], total[1, i] = sip_end(v0, v1, v2, v3)

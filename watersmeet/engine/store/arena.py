@@ -16,8 +16,9 @@ from watersmeet.engine.program.pipelines import Pipelines
 from watersmeet.engine.program.tables import Memory, Steps
 from watersmeet.engine.store.cache import clear_cache, refill, sweep_cache
 from watersmeet.engine.store.cache_shape import shape_cache
-from watersmeet.engine.store.partition import rehash
+from watersmeet.engine.store.partition import held_rows, rehash
 from watersmeet.engine.store.rebuild import relink, sweep
+from watersmeet.engine.store.secret import factors, fresh
 from watersmeet.errors import DataError
 from watersmeet.model.program import Program, StoreSpec
 from watersmeet.model.window import Window
@@ -58,6 +59,8 @@ class Arena:
         self.members = np.array([leaf for s in stores for leaf in s.leaves], np.int64)
         flat = [source for s in stores[leaves:] for source in s.sources]
         self.sources = np.array(flat, np.int64).reshape(-1, 2)
+        self.S[:, L.SECRET : L.SECRET + 2] = fresh() if old is None else old.secret
+        self.I[:, L.FACTOR :] = factors(self.secret)
         at_index = at_member = at_source = 0
         held = {leaf for s in stores[leaves:] for leaf in s.leaves}
         for s, spec in enumerate(stores):
@@ -149,6 +152,18 @@ class Arena:
     def steps(self) -> Steps:
         """All pipelines, as the kernel sees them."""
         return Steps(self.pipelines.ops, self.pipelines.checks, self.counters)
+
+    @property
+    def secret(self) -> tuple[int, int]:
+        """The key of hashes of values."""
+        low, high = self.S[0, L.SECRET : L.SECRET + 2]
+        return int(low), int(high)
+
+    def held_rows(self, s: int, keys: Any, checks: Any) -> Any:
+        """For each of these partitions of a window the number of a row in it; -1: there is no such partition."""
+        made = np.empty(len(keys), np.int64)
+        held_rows(self.memory, s, keys, checks, made)
+        return made
 
     def _partitioned(self, s: int) -> bool:
         return bool(self.S[s, L.WINDOW] == L.PARTITION)

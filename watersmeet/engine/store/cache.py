@@ -17,11 +17,10 @@ Departs from the paper in: two ways instead of direct-mapped; deletion by refere
 
 from __future__ import annotations
 
-from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.hashing import plus, scatter
 from watersmeet.engine.native.mark import Halves, Table, Words, compiled, inlined
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Memory
-from watersmeet.engine.store.index import mix
 from watersmeet.engine.store.visible import in_window
 
 COUNT, CLASS, LAST, NEW, PLACE = 0xFFFF, 16, 1 << 24, 1 << 25, 32  # parts of an entry's meta
@@ -73,7 +72,7 @@ def set_of(mem: Memory, s: int, keys: Table, row: int, at: int) -> int:
     n = mem.stores[s, L.NCOLS]
     value = keys[row, at] if n > 0 else 0
     for k in range(1, n):
-        value = mix(value, keys[row, at + k])
+        value = plus(scatter(value), keys[row, at + k])
     number = (((scatter(value) >> 32) & 0xFFFFFFFF) * mem.stores[s, L.CAP]) >> 32
     return mem.stores[s, L.ROWS_AT] + number * 2 * mem.stores[s, L.STRIDE]
 

@@ -1,21 +1,22 @@
 """The ordered index: a treap over the slots of a store, for band and comparison joins.
 
-Nodes are slots; left, right and parent links are 32-bit, and a node's priority is a hash of its slot, so nothing else is kept.
+Nodes are slots; left, right and parent links are 32-bit, and a node's priority is a secret hash of its slot, so nothing else is kept.
 Equal keys are ordered by slot. A range is read by `first_from` and then `successor`, so a probe can pause anywhere.
 """
 
 from __future__ import annotations
 
-from watersmeet.engine.native.hashing import scatter
+from watersmeet.engine.native.hashing import scatter, times
 from watersmeet.engine.native.mark import inlined
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Memory
 
 
 @inlined
-def _priority(slot: int) -> int:
-    x = scatter(slot + 1)
-    return scatter(x ^ (x >> 29))
+def _priority(mem: Memory, x: int, slot: int) -> int:
+    """Nobody outside knows the factor: no order of arrival makes the tree deep."""
+    made = times(slot + 1, mem.indexes[x, L.FACTOR])
+    return scatter(made ^ (made >> 29))
 
 
 @inlined
@@ -74,8 +75,8 @@ def tree_insert(mem: Memory, x: int, slot: int) -> None:
             mem.halves[up + slot * step] = node
             break
         node = child
-    priority = _priority(slot)
-    while mem.halves[up + slot * step] >= 0 and _priority(mem.halves[up + slot * step]) < priority:
+    priority = _priority(mem, x, slot)
+    while mem.halves[up + slot * step] >= 0 and _priority(mem, x, mem.halves[up + slot * step]) < priority:
         _rotate_up(mem, x, at, step, slot)
 
 
@@ -90,7 +91,7 @@ def tree_delete(mem: Memory, x: int, slot: int) -> None:
         a, b = mem.halves[left + slot * step], mem.halves[right + slot * step]
         if a < 0 or b < 0:
             break
-        _rotate_up(mem, x, at, step, a if _priority(a) > _priority(b) else b)
+        _rotate_up(mem, x, at, step, a if _priority(mem, x, a) > _priority(mem, x, b) else b)
     child = a if a >= 0 else b
     parent = mem.halves[up + slot * step]
     if child >= 0:

@@ -1,22 +1,22 @@
 """The directory of a PARTITION BY window: finds the oldest and the newest tuple of a partition, and how many it has.
 
+Key and check are 128 bits that tell partitions apart (rows/partitions.py); the key's are as good as random, so they say where to look.
+
 entry: key, check, oldest id + 1 (high half) and newest id + 1 (low half), tuples + 1; 0 in the last word: the entry is unused
 """
 
 from __future__ import annotations
 
-from watersmeet.engine.native.hashing import scatter
 from watersmeet.engine.native.mark import Table, Words, compiled, inlined
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Memory
-from watersmeet.engine.store.index import mix
 from watersmeet.engine.store.record import record
 
 
 @inlined
 def find_partition(mem: Memory, s: int, key: int, check: int) -> int:
     """Place of a partition's entry in the directory, or of the unused entry where it belongs."""
-    at = (scatter(mix(key, check)) >> 20) & mem.stores[s, L.PART_MASK]
+    at = (key >> 20) & mem.stores[s, L.PART_MASK]
     while True:
         entry = mem.stores[s, L.PART_AT] + at * 4
         if mem.words[entry + 3] == 0 or (mem.words[entry] == key and mem.words[entry + 1] == check):
@@ -67,8 +67,16 @@ def rehash(words: Words, row: Words, entries: Table) -> None:
     for i in range(entries.shape[0]):
         if entries[i, 3] == 0:
             continue
-        at = (scatter(mix(entries[i, 0], entries[i, 1])) >> 20) & row[L.PART_MASK]
+        at = (entries[i, 0] >> 20) & row[L.PART_MASK]
         while words[row[L.PART_AT] + at * 4 + 3] != 0:
             at = (at + 1) & row[L.PART_MASK]
         for c in range(4):
             words[row[L.PART_AT] + at * 4 + c] = entries[i, c]
+
+
+@compiled
+def held_rows(mem: Memory, s: int, keys: Words, checks: Words, rows: Words) -> None:
+    """For each of these partitions the row number of its oldest tuple; -1: there is no such partition."""
+    for i in range(keys.shape[0]):
+        entry = find_partition(mem, s, keys[i], checks[i])
+        rows[i] = mem.words[record(mem, s, oldest_of(mem, entry)) + L.ROWNUM] if count_of(mem, entry) > 0 else -1
