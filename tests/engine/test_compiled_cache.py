@@ -20,7 +20,7 @@ print(wm.__file__, made.rows.num_rows)
 
 
 def run(package: Path) -> subprocess.CompletedProcess[str]:
-    cache = {"WATERSMEET_CACHE": str(native.FOLDER.parent), "PYTHONPATH": str(package)}
+    cache = {"WATERSMEET_CACHE": str(native.folder().parent), "PYTHONPATH": str(package)}
     return subprocess.run(
         [sys.executable, "-c", JOB], capture_output=True, text=True, check=True, env={**os.environ, **cache}, cwd=package
     )  # fmt: skip
@@ -37,6 +37,6 @@ def test_kernel_is_found_again_at_another_place(tmp_path: Path) -> None:
     code = "from watersmeet.engine.native import load; print(load.warm())"
     cold = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
-        env={**os.environ, "WATERSMEET_CACHE": str(native.FOLDER.parent), "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "WATERSMEET_CACHE": str(native.folder().parent), "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert cold.stdout.strip() == "False"

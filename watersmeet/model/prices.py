@@ -1,6 +1,6 @@
 """Prices: those of the cost model as `watersmeet calibrate` measured them on this machine.
 
-They lie in a small JSON file in the user's cache folder (WATERSMEET_CACHE, else XDG_CACHE_HOME, else ~/.cache), or where
+They lie in a small JSON file in the cache folder (model/cache_folder.py), or where
 WATERSMEET_PRICES says. Statistics that state no prices of their own are priced with them; without the file, with the defaults.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from watersmeet.errors import DataError, QueryError
+from watersmeet.model.cache_folder import cache_places
 from watersmeet.model.statistics import Costs, Statistics
 
 NAMES = ("probe", "match", "insert", "delete")
@@ -24,23 +24,14 @@ def prices_file() -> Path:
     named = os.environ.get("WATERSMEET_PRICES")
     if named:
         return Path(named)
-    cache, user, home = (os.environ.get(name) for name in ("WATERSMEET_CACHE", "XDG_CACHE_HOME", "HOME"))
-    if cache:
-        folder = Path(cache)
-    elif user:
-        folder = Path(user) / "watersmeet"
-    elif home:
-        folder = Path(home) / ".cache/watersmeet"
-    else:
-        folder = Path(tempfile.gettempdir()) / f"watersmeet-{os.getuid()}"
-    return folder / "prices.json"
+    return cache_places()[0] / "prices.json"
 
 
 def save_prices(costs: Costs) -> Path:
     """Keep prices for this machine; the file appears whole."""
     path = prices_file()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}")
         part.write_text(json.dumps({n: getattr(costs, n) for n in (*NAMES, "source", "together")}, indent=2) + "\n")
         part.replace(path)

@@ -18,13 +18,14 @@ import mmap
 import os
 import pickle
 import shutil
-import stat
 import time
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
+from watersmeet.model.cache_folder import open_to_others
 
 SHARED: Final = Path("/dev/shm")
 UNUSED_SECONDS: Final = 6 * 3600  # a cell that nobody has touched for so long is swept away; it would be built anew
@@ -48,7 +49,7 @@ class Park:
         base = SHARED / f"watersmeet-{os.getuid()}"
         try:
             base.mkdir(mode=0o700, exist_ok=True)
-            if not _private(base):
+            if open_to_others(base, 0o077) is not None:  # what lies there is unpickled
                 return None
             sweep(base)
             folder = base / f"{query}-{number}"
@@ -187,12 +188,6 @@ class Park:
 def _map(path: Path) -> Any:
     with path.open("r+b") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0), np.int64)
-
-
-def _private(folder: Path) -> bool:
-    """Whether nobody else can put anything there: what lies there is unpickled."""
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _owner() -> str:

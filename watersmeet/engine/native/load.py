@@ -4,8 +4,8 @@ numba could keep the code, too, but to load it again takes all of numba: half a 
 runs only where code is made (build.py), in processes of its own; here the code is loaded by LLVM alone.
 
 Code lies in a folder named after the content of all files that it is made from, the version of numba and the kind of processor: nothing
-else counts, so that executors that unpack the package anew find it. The folder is in WATERSMEET_CACHE, or the user's cache folder, or the
-system's temporary one. Of several processes that find nothing there, one has the code made and the others wait for it.
+else counts, so that executors that unpack the package anew find it. The folder is in the cache folder (model/cache_folder.py), and nobody
+else can write to it. Of several processes that find nothing there, one has the code made and the others wait for it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from struct import pack
@@ -30,6 +30,7 @@ from weakref import ref
 import llvmlite.binding as llvm
 
 from watersmeet.errors import WatersmeetError
+from watersmeet.model.cache_folder import private_folder
 
 # What is made at once, by a process each: names of functions in the engine.
 PARTS: Final[tuple[tuple[str, ...], ...]] = (
@@ -71,36 +72,15 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _folder() -> Path:
-    """A folder this process can write to; compiled code is kept there."""
-    named, user, home = (os.environ.get(name) for name in ("WATERSMEET_CACHE", "XDG_CACHE_HOME", "HOME"))
-    temporary = Path(tempfile.gettempdir()) / f"watersmeet-{os.getuid()}"
-    places = (
-        [Path(named)]
-        if named
-        else [Path(user) / "watersmeet"]
-        if user
-        else [Path(home) / ".cache/watersmeet"]
-        if home
-        else []
-    )
-    for place in [*places, temporary]:
-        folder = place / f"kernel-{_fingerprint()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="watersmeet-"))
-
-
-FOLDER: Final = _folder()
+@cache
+def folder() -> Path:
+    """Where compiled code is kept: nobody else can write there."""
+    return private_folder(f"kernel-{_fingerprint()}")
 
 
 def path_of(name: str) -> Path:
     """Where the code of a function is kept: a line (symbol, type of the result, bytes of the first object file), then two object files."""
-    return FOLDER / f"{name}.o"
+    return folder() / f"{name}.o"
 
 
 def warm() -> bool:
@@ -111,7 +91,7 @@ def warm() -> bool:
 @contextmanager
 def _alone() -> Iterator[None]:
     """One process at a time, as far as the file system can tell."""
-    with (FOLDER / "lock").open("w") as file:
+    with (folder() / "lock").open("w") as file:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -129,7 +109,7 @@ def build(name: str) -> None:
         makers: list[subprocess.Popen[str]] = []
         try:
             for part in parts:
-                command = [sys.executable, "-P", "-m", "watersmeet.engine.native.build", str(FOLDER), *part]
+                command = [sys.executable, "-P", "-m", "watersmeet.engine.native.build", str(folder()), *part]
                 makers.append(
                     subprocess.Popen(
                         command, env={**os.environ, "PYTHONPATH": path}, text=True,
