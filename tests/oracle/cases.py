@@ -122,6 +122,9 @@ CASES: Final[tuple[Case, ...]] = tuple(
         ("s LIKE '__'", False), ("empty LIKE '%'", True), ("empty LIKE '_'", False), ("sn LIKE '%'", None),
         ("lines LIKE 'a%b'", True),
         ("clef LIKE '_'", True), (r"pct LIKE '10\\%'", True), (r"s LIKE 'a\\%'", False), (r"back LIKE 'a\\\\b'", True),
+        (r"back LIKE 'a\\\\%'", True), (r"back LIKE '%\\\\b'", True), (r"back LIKE '%\\\\%'", True), (r"back LIKE 'a\\\\_'", True),
+        (r"back LIKE 'a\\\\\\\\%'", False), (r"back LIKE '%\\\\'", False), (r"s LIKE '%\\\\%'", False),
+        (r"pct LIKE '%\\%'", True), (r"pct LIKE '10\\%%'", True), (r"pct LIKE '1\\_%'", False), (r"pct LIKE '1\\%%'", False),
         ("s NOT LIKE 'a%'", False), ("s LIKE 'a.c'", False), ("s LIKE ''", False), ("empty LIKE ''", True),
         # COALESCE and CASE look no further than the answer; their values have one type.
         ("COALESCE(n, x)", 7), ("COALESCE(n, NULL)", None), ("COALESCE(x, x / zero)", 7.0), ("COALESCE(n, x / zero)", ERROR),

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from watersmeet.data import arrow_type
 from watersmeet.engine.rows.functions import applied
+from watersmeet.engine.rows.like import like
 from watersmeet.engine.rows.values import encode
 from watersmeet.errors import DataError
 from watersmeet.model.expr import (
@@ -103,7 +104,7 @@ class _Evaluation:
             case InList():
                 return self.in_list(expr)
             case Like():
-                return pc.match_like(self.value(expr.operand), expr.pattern)
+                return like(self.value(expr.operand), expr.pattern)
             case IsNull():
                 return pc.is_null(self.value(expr.operand))
             case Not():
