@@ -37,8 +37,8 @@ class DictStore:
     def set_manifest(self, text: str) -> None:
         self.text = text
 
-    def chunk(self, number: int) -> bytes:
-        return self.chunks[number]
+    def chunk(self, number: int) -> bytes | None:
+        return self.chunks.get(number)
 
     def put_chunk(self, number: int, data: bytes) -> None:
         self.chunks[number] = data

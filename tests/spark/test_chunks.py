@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -86,14 +87,64 @@ def test_older_layouts_are_read_and_an_unknown_one_refused() -> None:
     for batch in range(9):
         chunks.add(0, _rows(batch * 100, 100))
     manifest = json.loads(chunks.manifest.text())
-    del manifest["plan"], manifest["given_plan"]  # new in layout 3
+    del manifest["plan"], manifest["given_plan"], manifest["digest"]  # new in layout 3
     assert Manifest.read(json.dumps({**manifest, "layout": 2})).plan == ""
-    older = {**manifest, "layout": 1, "chunks": [c[:-1] for c in manifest["chunks"]]}
+    older = {**manifest, "layout": 1, "chunks": [c[:-2] for c in manifest["chunks"]]}
     read = Chunks(chunks.store, Manifest.read(json.dumps(older)), ["ts"])
     read.merge(0)
     assert len(read.of(0)) == 1 and read.load(0).num_rows == 900  # type: ignore[union-attr]
     with pytest.raises(wm.StateError, match=r"layout 99, and this version of watersmeet reads 1, 2, 3"):
         Manifest.read(json.dumps({**manifest, "layout": 99}))
+
+
+def test_conform_layout_2_is_read() -> None:
+    _, chunks = _chunks()
+    chunks.add(0, _rows(0, 100))
+    manifest = json.loads(chunks.manifest.text())
+    del manifest["plan"], manifest["given_plan"], manifest["digest"]  # new in layout 3
+    older = {**manifest, "layout": 2, "chunks": [c[:-1] for c in manifest["chunks"]]}
+    read = Chunks(chunks.store, Manifest.read(json.dumps(older)), ["ts"])
+    assert read.load(0).equals(_rows(0, 100))  # type: ignore[union-attr]
+    read.add(0, _rows(100, 100))
+    again = Chunks(chunks.store, Manifest.read(read.manifest.text()), ["ts"])
+    assert [bool(c.digest) for c in again.of(0)] == [False, True] and again.load(0).num_rows == 200  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_conform_one_bit_flipped_in_a_chunk_is_refused(seed: int) -> None:
+    """Below Spark's own checksums: it gave other answers, or worse."""
+    store, chunks = _chunks()
+    for batch in range(3):
+        chunks.add(0, _rows(batch * 100, 100))
+    rng = Random(seed)
+    victim = rng.choice(chunks.of(0))
+    data = bytearray(store.chunks[victim.number])
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    store.chunks[victim.number] = bytes(data)
+    read = Chunks(store, Manifest.read(chunks.manifest.text()), ["ts"])
+    with pytest.raises(wm.StateError, match=rf"chunk {victim.number} of the state .* is damaged") as e:
+        read.load(0)
+    assert "start from a new one" in str(e.value)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_conform_one_bit_flipped_in_a_manifest_is_refused(seed: int) -> None:
+    _, chunks = _chunks()
+    chunks.add(0, _rows(0, 100))
+    chunks.manifest.watermark = 123_456_789
+    rng = Random(seed)
+    data = bytearray(chunks.manifest.text().encode())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(7)
+    with pytest.raises(wm.StateError, match="its manifest is damaged"):
+        Manifest.read(data.decode())
+
+
+def test_conform_a_chunk_that_is_not_there_is_refused() -> None:
+    store, chunks = _chunks()
+    chunks.add(0, _rows(0, 100))
+    store.chunks.clear()
+    with pytest.raises(wm.StateError, match=r"chunk 0 of the state .* is missing"):
+        chunks.load(0)
 
 
 def test_conform_the_state_of_another_hash_is_refused_in_words() -> None:

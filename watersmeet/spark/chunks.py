@@ -7,6 +7,7 @@ that is more than half dead is written anew without them; small ones are merged.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable
@@ -34,7 +35,7 @@ class Store(Protocol):
 
     def manifest(self) -> str | None: ...
     def set_manifest(self, text: str) -> None: ...
-    def chunk(self, number: int) -> bytes: ...
+    def chunk(self, number: int) -> bytes | None: ...
     def put_chunk(self, number: int, data: bytes) -> None: ...
     def remove_chunk(self, number: int) -> None: ...
 
@@ -51,6 +52,7 @@ class Chunk:
     middle: int
     high: int
     plain: int = 0  # not known in layout 1
+    digest: str = ""  # of its bytes in the store; not known before layout 3
 
 
 @dataclass
@@ -78,16 +80,20 @@ class Manifest:
     def text(self) -> str:
         made = asdict(self)
         made["chunks"] = [list(asdict(c).values()) for c in self.chunks]
-        return json.dumps({"layout": LAYOUT, **made})
+        return _signed({"layout": LAYOUT, **made})
 
     @classmethod
     def read(cls, text: str) -> Manifest:
         try:
             made = json.loads(text)
+            digest = made.pop("digest", None)
+            if (digest is not None or made["layout"] == LAYOUT) and text != _signed(made):
+                raise ValueError
             layout = made.pop("layout")
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise StateError(
-                "the state of a cell can't be read: its manifest is damaged\n  start from a new checkpoint"
+                "the state of a cell can't be read: its manifest is damaged\n"
+                "  restore the checkpoint from a copy, or start from a new one"
             ) from None
         if layout not in READABLE:
             raise StateError(
@@ -125,6 +131,16 @@ def _short(value: str | None) -> str:
     return text if len(text) <= 300 else f"{text[:300]}..."
 
 
+def _signed(manifest: dict[str, Any]) -> str:
+    """A manifest as text, with the digest of all else in it."""
+    return json.dumps({**manifest, "digest": _digest(json.dumps(manifest).encode())})
+
+
+def _digest(data: bytes) -> str:
+    """64 bits that change with any bit of the data."""
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
 class Chunks:
     """The chunks of one cell, in a store, listed in its manifest. `times`: the timestamp column of each entry of FROM."""
 
@@ -141,9 +157,11 @@ class Chunks:
 
     def _read(self, chunk: Chunk) -> pa.Table:
         data = self.store.chunk(chunk.number)
-        if data is None:
+        if data is None or (chunk.digest and _digest(data) != chunk.digest):
             raise StateError(
-                f"chunk {chunk.number} of the state is missing\n  the checkpoint is damaged: start from a new one"
+                f"chunk {chunk.number} of the state (of entry {chunk.source + 1} of FROM, {chunk.rows} rows) is"
+                f" {'missing' if data is None else 'damaged: it is not what was written'}\n"
+                "  restore the checkpoint from a copy, or start from a new one"
             )
         return decode_table(data)
 
@@ -160,7 +178,17 @@ class Chunks:
             self.manifest.next += 1
             self.store.put_chunk(number, data)
             self.manifest.chunks.append(
-                Chunk(number, source, len(ts), len(data), int(ts[0]), int(ts[len(ts) // 2]), int(ts[-1]), piece.nbytes)
+                Chunk(
+                    number,
+                    source,
+                    len(ts),
+                    len(data),
+                    int(ts[0]),
+                    int(ts[len(ts) // 2]),
+                    int(ts[-1]),
+                    piece.nbytes,
+                    _digest(data),
+                )
             )
 
     def replace(self, source: int, old: Iterable[Chunk], keep: Callable[[pa.Table], Any] | None = None) -> None:
