@@ -28,11 +28,10 @@ PAIRS = 512  # rows of each side of a comparison
 def observe(bound: BoundQuery, tables: Mapping[str, pa.Table], costs: Costs | None = None) -> Statistics:
     """Statistics of tables by alias, from the first rows of each."""
     graph = JoinGraph.of(bound)
-    columns: dict[str, list[Expr]] = {a: [] for a in bound.aliases}
+    columns: dict[str, dict[Expr, int]] = {a: {} for a in bound.aliases}
     sides = [m for c in graph.classes for m in c.members]
     for side in [*sides, *(s for c in graph.comparisons for s in (c.left, c.right))]:
-        if side.expr not in columns[side.stream]:
-            columns[side.stream].append(side.expr)
+        columns[side.stream].setdefault(side.expr, len(columns[side.stream]))
     seen: dict[str, Rows] = {}
     rate, selection, table_rows = {}, {}, {}
     for source in bound.sources:

@@ -149,7 +149,8 @@ class Engine:
         bound, source, columns = self.bound, self.bound.sources[number], self.program.columns[number]
         implied = tuple(expr for alias, expr in JoinGraph.of(bound).implied if alias == source.alias)
         joins = (side for p in (*bound.equalities, *bound.comparisons) for side in (p.left, p.right))
-        sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in columns)
+        encoded = frozenset(columns)
+        sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in encoded)
         unmatched = self.gather.unmatched if source.alias == bound.preserved else None
         return Intake(
             source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides),

@@ -51,15 +51,14 @@ class JoinGraph:
 
     @classmethod
     def of(cls, bound: BoundQuery) -> JoinGraph:
-        groups: list[list[Side]] = []
+        group_of: dict[Side, list[Side]] = {}
         for equality in bound.equalities:
-            sides = [equality.left, equality.right]
-            touched = [g for g in groups if any(s in g for s in sides)]
-            merged = [s for g in touched for s in g]
-            merged += [s for s in sides if s not in merged]
-            first = groups.index(touched[0]) if touched else len(groups)
-            groups = [g for g in groups if g not in touched]
-            groups.insert(first, merged)
+            one, other = (group_of.setdefault(side, [side]) for side in (equality.left, equality.right))
+            if one is not other:
+                small, large = sorted((one, other), key=len)
+                large += small
+                group_of.update(dict.fromkeys(small, large))
+        groups = {id(group): group for group in group_of.values()}.values()  # in the order of their first members
         order = {a: i for i, a in enumerate(bound.aliases)}
         classes, implied = [], []
         for group in groups:

@@ -22,6 +22,7 @@ from typing import TypeVar
 from watersmeet.errors import PlanError, QueryError
 from watersmeet.model.budget import parse_bytes
 from watersmeet.model.plan import Cache, Leaf, Node, Plan, Retention, Tree, default_orders, nodes
+from watersmeet.model.query import MAX_SOURCES
 from watersmeet.model.types import quoted
 
 _T = TypeVar("_T")
@@ -86,13 +87,15 @@ class _Parser:
             raise PlanError(f"plan: expected a name, found {token!r} in {self.text!r}")
         return token[1:-1].replace("``", "`") if token.startswith("`") else token
 
-    def tree(self) -> Tree:
+    def tree(self, depth: int = 0) -> Tree:
         if self.peek() != "(":
             return Leaf(self.name())
+        if depth == MAX_SOURCES:
+            raise PlanError(f"a plan has at most {MAX_SOURCES} joins within each other: so many streams can be joined")
         self.take("(")
         inputs = []
         while self.peek() != ")":
-            inputs.append(self.tree())
+            inputs.append(self.tree(depth + 1))
         self.take(")")
         return Node(tuple(inputs))
 

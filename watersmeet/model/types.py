@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from watersmeet.errors import QueryError, nearest_name
@@ -135,9 +136,12 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
 
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {f.name.lower(): f for f in self.fields}
+
     def find(self, name: str) -> Field | None:
-        exact = next((f for f in self.fields if f.name == name), None)
-        return exact or next((f for f in self.fields if f.name.lower() == name.lower()), None)
+        return self._by_name.get(name.lower())
 
     def unit(self, name: str) -> str | None:
         """The unit of a column that holds numbers for timestamps."""

@@ -99,13 +99,10 @@ def _splits(cells: int, dimensions: int) -> Iterator[tuple[int, ...]]:
     >>> list(_splits(4, 2))
     [(1, 4), (2, 2), (4, 1)]
     """
-    if dimensions == 1:
-        yield (cells,)
-        return
-    for p in range(1, cells + 1):
-        if cells % p == 0:
-            for rest in _splits(cells // p, dimensions - 1):
-                yield (p, *rest)
+    made: list[tuple[tuple[int, ...], int]] = [((), cells)]  # factors so far, and what is left
+    for _ in range(dimensions - 1):
+        made = [((*split, p), left // p) for split, left in made for p in range(1, left + 1) if left % p == 0]
+    return ((*split, left) for split, left in made)
 
 
 def _ways(factors: list[int], dimensions: int) -> int:

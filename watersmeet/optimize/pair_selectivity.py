@@ -171,5 +171,7 @@ def _distinct(stats: Statistics, side: Side) -> float | None:
         expr = expr.operand
     if not isinstance(expr, Column):
         return None
+    if (side.stream, expr.name) in stats.distinct:
+        return stats.distinct[side.stream, expr.name]
     name = expr.name.lower()
     return next((v for (a, c), v in stats.distinct.items() if a == side.stream and c.lower() == name), None)

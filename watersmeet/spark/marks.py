@@ -14,6 +14,7 @@ import pyarrow as pa
 from watersmeet.data import flat
 from watersmeet.engine.program.layout import FAR
 from watersmeet.engine.rows.unmatched import NUMBER, Unmatched
+from watersmeet.errors import StateError
 from watersmeet.spark.chunks import Manifest, Store
 
 
@@ -38,5 +39,10 @@ def load_marks(store: Store, manifest: Manifest, unmatched: Unmatched) -> None:
     """The marks as they were stored; before the rows enter their window again."""
     if manifest.marks:
         number, base, count = manifest.marks
-        bits = np.unpackbits(np.frombuffer(store.chunk(number), np.uint8), count=count)
+        stored = store.chunk(number)
+        if stored is None:
+            raise StateError(
+                f"the marks of matched rows are missing from the state store (chunk {number})\n  start from another checkpoint"
+            )
+        bits = np.unpackbits(np.frombuffer(stored, np.uint8), count=count)
         unmatched.base, unmatched.next, unmatched.done = base, base + count, bits.astype(bool)

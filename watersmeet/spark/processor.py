@@ -85,13 +85,9 @@ class SparkStore:
     def set_manifest(self, text: str) -> None:
         self._manifest.update((text,))
 
-    def chunk(self, number: int) -> bytes:
+    def chunk(self, number: int) -> bytes | None:
         found = self._chunks.getValue((number,))
-        if found is None:
-            raise StateError(
-                f"chunk {number} of the state is missing\n  the checkpoint is damaged: start from a new one"
-            )
-        return bytes(found[0])
+        return None if found is None else bytes(found[0])
 
     def put_chunk(self, number: int, data: bytes) -> None:
         self._chunks.updateValue((number,), (data,))

@@ -71,7 +71,7 @@ class _Store:
     name: str
     kind: StoreKind
     leaves: tuple[int, ...]
-    sources: list[Source] = field(default_factory=list)
+    sources: dict[Source, int] = field(default_factory=dict)
     indexes: list[IndexSpec] = field(default_factory=list)
     witnesses: tuple[int, ...] = ()
     bytes: int = 0
@@ -81,7 +81,7 @@ class _Compiler:
     def __init__(self, bound: BoundQuery, plan: Plan) -> None:
         self.bound, self.plan, self.graph = bound, plan, JoinGraph.of(bound)
         self.number = {alias: i for i, alias in enumerate(bound.aliases)}
-        self.columns: list[list[Expr]] = [[] for _ in bound.aliases]
+        self.columns: list[dict[Expr, int]] = [{} for _ in bound.aliases]
         self.late: list[Expr] = []
         self.decided: list[Comparison] = []
         self._settle_columns()
@@ -121,9 +121,7 @@ class _Compiler:
 
     def _column(self, side: Side) -> Source:
         leaf = self.number[side.stream]
-        if side.expr not in self.columns[leaf]:
-            self.columns[leaf].append(side.expr)
-        return leaf, self.columns[leaf].index(side.expr)
+        return leaf, self.columns[leaf].setdefault(side.expr, len(self.columns[leaf]))
 
     def program(self) -> Program:
         arrive: list[tuple[Op, ...]] = []
@@ -221,7 +219,7 @@ class _Compiler:
         if any(b is not None and b < LEAST for b in given):
             raise PlanError(f"{cache} has {min(b for b in given if b)} bytes; it needs at least {LEAST}")
         return _Store(
-            name, "cache", segment, [self._member(c, cache.segment) for c in cache.key], witnesses=witnesses,
+            name, "cache", segment, {self._member(c, cache.segment): i for i, c in enumerate(cache.key)}, witnesses=witnesses,
             bytes=max(CACHE_BYTES if b is None else b for b in given),
         )  # fmt: skip
 
@@ -244,10 +242,9 @@ class _Compiler:
             if group in key or group.streams & seen:
                 here = self._member(group, have if group in key else seen)
                 equal.append((here, self._member(group, there)))
+        between = frozenset(self.graph.between(seen, there))
         compare = [
-            c.seen_from(next(iter({c.left.stream, c.right.stream} & there)))
-            for c in self.decided
-            if c in self.graph.between(seen, there)
+            c.seen_from(next(iter({c.left.stream, c.right.stream} & there))) for c in self.decided if c in between
         ]
         checks = []
         if str(target) in self.plan.scan:
@@ -268,8 +265,10 @@ class _Compiler:
         bounded = [c for c in compare if c.op != "<>"]
         if not bounded:
             return None
-        columns = [c.left.expr for c in bounded]
-        best = max(columns, key=lambda e: len({c.op[0] for c in bounded if c.left.expr == e}))
+        bounds: dict[Expr, set[str]] = {}
+        for c in bounded:
+            bounds.setdefault(c.left.expr, set()).add(c.op[0])
+        best = max(bounds, key=lambda e: len(bounds[e]))
         low = next((c for c in bounded if c.left.expr == best and c.op[0] == ">"), None)
         high = next((c for c in bounded if c.left.expr == best and c.op[0] == "<"), None)
         column = self._stored(store, self._column((low or high or bounded[0]).left))
@@ -292,9 +291,7 @@ class _Compiler:
         if store < len(self.number):
             return source[1]
         sources = self.stores[store].sources
-        if source not in sources:
-            sources.append(source)
-        return sources.index(source)
+        return sources.setdefault(source, len(sources))
 
     def _index(self, store: int, spec: IndexSpec) -> int:
         indexes = self.stores[store].indexes

@@ -80,7 +80,9 @@ CROWDED: Final = 42  # those given up because their values, or those of others, 
 UNCACHED: Final = 43  # and values that were not kept at all, too long or without room
 FREE_BLOCKS: Final = 44  # for each class of extents: first free block + 1, chained through their first words; 0: none
 CACHE_CLASSES: Final = 8  # of extents: 1, 2, 4, ... blocks
-SECRET: Final = FREE_BLOCKS + CACHE_CLASSES + 1  # two words, the same in all stores: the key of hashes of values (store/secret.py)
+SECRET: Final = (
+    FREE_BLOCKS + CACHE_CLASSES + 1
+)  # two words, the same in all stores: the key of hashes of values (store/secret.py)
 STORE_WIDTH: Final = SECRET + 2
 
 # caches
