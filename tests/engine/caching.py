@@ -15,7 +15,7 @@ from watersmeet.engine.store.cache_shape import LEAST
 from watersmeet.errors import PlanError
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.cache_places import places
-from watersmeet.model.plan import Leaf, Node, Plan, nodes
+from watersmeet.model.plan import Cache, Leaf, Node, Plan, nodes
 from watersmeet.model.query import Query
 from watersmeet.optimize.cache_candidates import candidates
 from watersmeet.testing import random_plan
@@ -39,7 +39,12 @@ def with_caches(rng: Random, bound: BoundQuery, plan: Plan) -> Plan:
     plan = replace(plan, caches=())
     possible = list(candidates(bound, plan, quota=rng.choice((0, 20)), shortest=rng.choice((1, 2, 2))))
     rng.shuffle(possible)
-    for cache in possible[: rng.randint(1, 6)]:
+    return with_some(rng, bound, plan, possible[: rng.randint(1, 6)])
+
+
+def with_some(rng: Random, bound: BoundQuery, plan: Plan, possible: list[Cache]) -> Plan:
+    """The plan with these caches, as far as they can be together, each of some size."""
+    for cache in possible:
         wider = replace(plan, caches=(*plan.caches, replace(cache, bytes=rng.choice(SIZES))))
         try:
             places(bound, wider)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import watersmeet as wm
-from tests.engine.caching import Auditor, CacheChanges, audited, cached_plan, counted
+from tests.engine.caching import Auditor, CacheChanges, audited, cached_plan, counted, with_some
 from tests.engine.running import Run, Scripted, check, in_time_order, stream
 from watersmeet.engine.control import CacheCount, Change, Observed
 from watersmeet.engine.executor import Engine
@@ -19,7 +19,8 @@ from watersmeet.engine.rows.batches import Batches
 from watersmeet.engine.store import arena as arena_module
 from watersmeet.engine.store.cache import COUNT
 from watersmeet.model.plan import Cache, Plan
-from watersmeet.testing import Case, random_query, random_streams, same_rows
+from watersmeet.optimize.cache_candidates import candidates
+from watersmeet.testing import Case, random_plan, random_query, random_streams, same_rows
 
 CASES, BLOCK = 160, 20
 
@@ -61,6 +62,28 @@ def test_switch_random_cases_with_caches_forced_on_off_resized_and_dropped(first
         assert {e.kind for e in run.engine.events.take()} <= {"plan", "caches"}
     assert done["cache_hits"] > 100 and done["cache_updates"] > 20
     assert switches > 100 and kept > 100
+
+
+@pytest.mark.parametrize("first", [0, 40])
+def test_oracle_random_globally_consistent_caches(first: int) -> None:
+    """Any orders; most caches have the stream that looks up among their witnesses, so that entries must be dropped."""
+    done, guarded, dropped = Counter[str](), 0, 0
+    for seed in range(first, first + 40):
+        rng = Random(seed)
+        shape = rng.choice(("one key", "one key", "chain", "star"))
+        query = random_query(rng, streams=rng.choice((3, 4, 5)), shape=shape)
+        streams = random_streams(rng, query, rows=60)
+        bound = Batches(query, streams).bound
+        plan = random_plan(rng, query, "mjoin")
+        wide = [c for c in candidates(bound, plan, quota=50, shortest=rng.choice((1, 2))) if c.witnesses]
+        plan = with_some(rng, bound, plan, rng.sample(wide, min(4, len(wide))))
+        case = Case(seed, query, streams, plan, [])
+        run, _ = audited(query, streams, plan, 3)
+        check(case, run.rows())
+        counted(run.engine, done)
+        guarded += sum(c.pipeline in c.witnesses for c in plan.caches)
+        dropped += sum(c.dropped for c in run.engine.caches())
+    assert guarded > 20 and dropped > 50 and done["cache_hits"] > 500 and done["cache_updates"] > 100
 
 
 def test_meta_batches_do_not_matter_to_caches() -> None:
