@@ -56,7 +56,7 @@ class Branch:
 @dataclass(frozen=True)
 class Pack:
     """The function for mapInArrow: `branches` are all entries of FROM that read this stream. bad_rows: what becomes of a row without a
-    timestamp. late: whether rows that can't join are sent too, as they may be late."""
+    timestamp. late: whether rows that can't join are sent whole, as they may be late; else only their timestamps are."""
 
     branches: tuple[Branch, ...]
     keys: tuple[int, ...]
@@ -89,9 +89,9 @@ class Pack:
                 parcels = packing.parcels()
                 while some := list(islice(parcels, TOGETHER)):
                     yield parcels_batch(some)
-            if self.late and not (seen | given_up).all():
-                unsent = pa.array(~(seen | given_up))
-                rest = encode_table(table.select(source.schema.names).filter(unsent), compress=False)
+            if not (seen | given_up).all():  # some of these may be late: whole if they are given out, else only counted
+                names = source.schema.names if self.late else [source.timestamp]
+                rest = encode_table(table.select(names).filter(pa.array(~(seen | given_up))), compress=False)
                 yield parcels_batch([(self.keys[0], number, UNSENT, 0, 0, rest)])
         settle()
         made: list[Parcel] = [(key, number, MARK, low, high, None) for key in self.keys] if high >= low else []

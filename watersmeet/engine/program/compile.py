@@ -63,8 +63,6 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
     given_up = [name for name, value in asked.items() if value]
     if given_up:
         raise PlanError(f"the engine runs plans exactly; it can't do '{given_up[0]}' yet\n  leave it out of the plan")
-    if bound.preserved and any(share < 1 for share in plan.drop.values()):
-        raise PlanError("a LEFT JOIN can't shed: a row would be called unmatched because its partner was given up")
     return _Compiler(bound, plan).program()
 
 
