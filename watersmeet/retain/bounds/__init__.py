@@ -1,0 +1,1 @@
+"""bounds: what nobody who does not know the future can beat."""

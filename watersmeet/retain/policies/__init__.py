@@ -1,0 +1,1 @@
+"""policies: one a module, found by its name; `POLICY` makes it."""
