@@ -11,7 +11,7 @@ value v is (v, i-1) in R and (v, i) in S, so a supply tuple joins just the next 
 
 >>> p = Problem.caching([7, 8, 7, 9, 7])
 >>> [p.keys[p.side == side].tolist() for side in (0, 1)]
-[[0, 3, 1, 5, 2], [1, 4, 2, 6, 3]]
+[[0, 4, 1, 6, 2], [1, 5, 2, 7, 3]]
 >>> Problem.joining([1, 2], [2, 1]).count()
 2
 

@@ -18,15 +18,16 @@ from typing import ClassVar
 import numpy as np
 
 from watersmeet.retain.compiled import Words
-from watersmeet.retain.models.model import GRID, NEVER, Forecast, Place, Placing, enough, whole
+from watersmeet.retain.models.model import GRID, NEVER, Forecast, Place, Placing, Timeless, enough, whole
 
 REACH = 4.5  # deviations on either side of the mean that the grid covers
 ROWS = 320  # at most
 
 
 @dataclass(frozen=True)
-class AR1:
+class AR1(Timeless):
     name: ClassVar[str] = "ar1"
+    parameters: ClassVar[int] = 3
     markov: ClassVar[bool] = True
     phi1: float
     phi0: float

@@ -57,13 +57,23 @@ class Model(Protocol):
     def settled(self) -> int | None: ...
     @property
     def rows(self) -> int: ...
+    @property
+    def parameters(self) -> int: ...
     def sample(self, n: int, rng: np.random.Generator) -> Words: ...
     def place(self, seen: Words) -> Place: ...
     def placing(self) -> Placing: ...
     def forecast(self, row: int, steps: int) -> Forecast: ...
     def log_likelihood(self, series: Words) -> float: ...
+    def begun(self, skipped: int) -> Model: ...
     @classmethod
     def fit(cls, series: Words) -> Self: ...
+
+
+class Timeless:
+    """A model that is the same from whichever tuple one counts."""
+
+    def begun(self, skipped: int) -> Self:
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,33 +88,33 @@ class Noise:
 
     low: int
     p: Floats
+    parameters: int = 0  # that were fitted
 
     @classmethod
     def uniform(cls, bound: int) -> Noise:
-        return cls(-bound, np.full(2 * bound + 1, 1 / (2 * bound + 1)))
+        return cls(-bound, np.full(2 * bound + 1, 1 / (2 * bound + 1)), 1)
 
     @classmethod
     def normal(cls, sd: float, bound: int, mean: float = 0.0) -> Noise:
         """Normal, made whole by rounding, cut at the bound (on both sides of the rounded mean)."""
         low = round(mean) - bound
         p = whole(low, 2 * bound + 1, np.array([mean]), np.array([sd]))[0]
-        return cls(low, p / p.sum())
+        return cls(low, p / p.sum(), 2)
 
     @classmethod
     def of(cls, residuals: Words) -> Noise:
         """What was seen, as it was seen."""
         low = int(residuals.min())
         counts = np.bincount(residuals - low)
-        return cls(low, counts / counts.sum())
+        return cls(low, counts / counts.sum(), int(np.count_nonzero(counts)) - 1)
 
     @classmethod
     def fitted(cls, residuals: Words) -> Noise:
         """Uniform, normal or as seen, whichever explains the residuals best for its number of parameters (BIC)."""
         bound = int(np.abs(residuals).max())
         mean, sd, n = float(residuals.mean()), max(float(residuals.std()), 0.2), len(residuals)
-        seen = cls.of(residuals)
-        tried = [(cls.uniform(bound), 1), (cls.normal(sd, max(bound, 1), mean), 2), (seen, len(seen.p) - 1)]
-        return min(tried, key=lambda t: t[1] * np.log(n) - 2 * t[0].log_likelihood(residuals))[0]
+        tried = [cls.uniform(bound), cls.normal(sd, max(bound, 1), mean), cls.of(residuals)]
+        return min(tried, key=lambda t: t.parameters * np.log(n) - 2 * t.log_likelihood(residuals))
 
     @property
     def high(self) -> int:

@@ -23,6 +23,7 @@ from watersmeet.retain.models.model import COUNT, Forecast, Place, Placing, enou
 @dataclass(frozen=True, eq=False)
 class Offline:
     name: ClassVar[str] = "offline"
+    parameters: ClassVar[int] = 0
     markov: ClassVar[bool] = False
     settled: ClassVar[None] = None
     values: Words
@@ -46,6 +47,9 @@ class Offline:
         coming = self.values[row + 1 : row + 1 + steps]
         p[np.arange(len(coming)), coming - low] = 1.0
         return Forecast(low, p)
+
+    def begun(self, skipped: int) -> Offline:
+        return Offline(self.values[skipped:])
 
     def log_likelihood(self, series: Words) -> float:
         return 0.0 if np.array_equal(series, self.values[: len(series)]) else -np.inf

@@ -26,12 +26,13 @@ from watersmeet.retain.models.model import SEASON, Forecast, Place, Placing, eno
 PARTS = 52  # of a season, at most
 STATES = 45  # of the distance from the curve
 REACH = 4.0
-YEARS = 4  # seasons that benefits look ahead
+YEARS = 3  # seasons that benefits look ahead, at most
 
 
 @dataclass(frozen=True)
 class Season:
     name: ClassVar[str] = "season"
+    parameters: ClassVar[int] = 8
     markov: ClassVar[bool] = False  # the last value and the time of the year
     settled: ClassVar[None] = None
     period: int
@@ -107,7 +108,8 @@ class Season:
         table = np.zeros((parts, STATES, self.width))
         chosen = np.minimum(np.arange(parts) * self.part + self.part // 2, self.period - 1)
         rest = np.zeros((STATES, self.width))
-        for i in range(YEARS * self.period - 1, -1, -1):
+        ahead = min(int(np.ceil(6 / -np.log(decay))), YEARS * self.period)
+        for i in range(self.period + ahead - 1, -1, -1):
             z = values[None, :] - curve[(i + 1) % self.period] - middle[:, None]
             # the part of a value's unit that lies in a state, as a share of the state
             hit = np.clip(self.state / 2 + 0.5 - np.abs(z), 0.0, min(1.0, self.state)) / self.state
@@ -116,6 +118,15 @@ class Season:
                 at = np.flatnonzero(chosen == i)
                 table[at] = rest
         return self.low, table.reshape(self.rows, self.width)
+
+    def begun(self, skipped: int) -> Season:
+        """The same stream, counted from a later tuple: its waves are turned back."""
+        c, *waves = self.curve
+        turned = [c]
+        for harmonic, (a, b) in enumerate(zip(waves[::2], waves[1::2], strict=True), 1):
+            turn = 2 * np.pi * harmonic * skipped / self.period
+            turned += [float(a * np.cos(turn) + b * np.sin(turn)), float(b * np.cos(turn) - a * np.sin(turn))]
+        return Season(self.period, tuple(turned), self.phi, self.sigma)  # type: ignore[arg-type]
 
     def log_likelihood(self, series: Words) -> float:
         z = series - self.curve_at(np.arange(len(series)))

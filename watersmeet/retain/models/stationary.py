@@ -17,16 +17,20 @@ from typing import ClassVar
 import numpy as np
 
 from watersmeet.retain.compiled import Words
-from watersmeet.retain.models.model import FIXED, Forecast, Noise, Place, Placing, enough
+from watersmeet.retain.models.model import FIXED, Forecast, Noise, Place, Placing, Timeless, enough
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary:
+class Stationary(Timeless):
     name: ClassVar[str] = "stationary"
     markov: ClassVar[bool] = False
     settled: ClassVar[int] = 1
     rows: ClassVar[int] = 1
     noise: Noise
+
+    @property
+    def parameters(self) -> int:
+        return self.noise.parameters
 
     def sample(self, n: int, rng: np.random.Generator) -> Words:
         return self.noise.sample(n, rng)

@@ -43,6 +43,10 @@ class Trend:
         made: Words = np.floor(self.a * i + self.b + 0.5).astype(np.int64)
         return made
 
+    @property
+    def parameters(self) -> int:
+        return 2 + self.noise.parameters
+
     def sample(self, n: int, rng: np.random.Generator) -> Words:
         return self.level(np.arange(n)) + self.noise.sample(n, rng)
 
@@ -57,11 +61,17 @@ class Trend:
     def forecast(self, row: int, steps: int) -> Forecast:
         fraction = (row + 0.5) / self.rows - 0.5 if self.rows > 1 else self.b - floor(self.b + 0.5)
         move = np.floor(fraction + self.a * np.arange(1, steps + 1) + 0.5).astype(np.int64)
-        first = int(move.min())
-        p: Floats = np.zeros((steps, int(move.max()) - first + len(self.noise.p)))
+        # the same width for all fractions
+        first = floor(min(self.a, self.a * steps)) if self.rows > 1 else int(move.min())
+        last = floor(max(self.a, self.a * steps)) + 1 if self.rows > 1 else int(move.max())
+        p: Floats = np.zeros((steps, last - first + len(self.noise.p)))
         columns = (move - first)[:, None] + np.arange(len(self.noise.p))
         p[np.arange(steps)[:, None], columns] = self.noise.p
         return Forecast(first + self.noise.low, p)
+
+    def begun(self, skipped: int) -> Trend:
+        """The same stream, counted from a later tuple."""
+        return Trend(self.a, self.b + self.a * skipped, self.noise)
 
     def log_likelihood(self, series: Words) -> float:
         return self.noise.log_likelihood(series - self.level(np.arange(len(series))))

@@ -17,17 +17,21 @@ from typing import ClassVar
 import numpy as np
 
 from watersmeet.retain.compiled import Floats, Words
-from watersmeet.retain.models.model import LAST, Forecast, Noise, Place, Placing, enough
+from watersmeet.retain.models.model import LAST, Forecast, Noise, Place, Placing, Timeless, enough
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class Walk(Timeless):
     name: ClassVar[str] = "walk"
     markov: ClassVar[bool] = True
     settled: ClassVar[None] = None
     rows: ClassVar[int] = 1
     step: Noise
     start: int = 0
+
+    @property
+    def parameters(self) -> int:
+        return self.step.parameters
 
     def sample(self, n: int, rng: np.random.Generator) -> Words:
         made: Words = self.start + np.cumsum(self.step.sample(n, rng))

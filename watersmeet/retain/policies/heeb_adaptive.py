@@ -20,7 +20,7 @@ from watersmeet.retain.policies.heeb import look_observe, look_score, tables, us
 from watersmeet.retain.policy import Scored, State
 from watersmeet.retain.problem import Problem
 
-STEPS = 16
+STEPS = 12
 DECAY = 1 / 256
 LEAST, RATIO, MEAN = range(3)  # own numbers: the smallest alpha, log of the ratio between two, the mean life
 
@@ -50,7 +50,7 @@ class HeebAdaptive(Scored):
 
     def prepare(self, problem: Problem, k: int, seed: int) -> State:
         start = usual_alpha(problem, k)
-        alphas = np.geomspace(max(start / 16, 0.5), start * 16, STEPS)
+        alphas = np.geomspace(max(start / 8, 0.5), start * 4, STEPS)
         state = lookups(problem.models, tables(problem, [exp(float(a)) for a in alphas]), problem.window, numbers=3)
         own = state.words[OWN_NUMBERS]
         state.numbers[own : own + 3] = (alphas[0], np.log(alphas[1] / alphas[0]), 1 / (1 - np.exp(-1 / start)))
