@@ -1,4 +1,5 @@
-"""heeb: which tuples to keep in a cache of k: the five configurations of Section 8, the curves, and models that are found online."""
+"""heeb: which tuples to keep in a cache of k: the five configurations of Section 8, the curves, and models that are
+found online."""
 
 from experiments.experiment import Experiment
 from experiments.heeb.claims import claims

@@ -18,7 +18,7 @@ from experiments.heeb.summary import Means, hits, means
 COLORS = {
     "opt_offline": "#222222", "lfd": "#222222", "flowexpect": "#8172b3", "rand": "#999999", "prob": "#dd8452", "life": "#937860",
     "heeb": "#c44e52", "heeb_adaptive": "#e377c2", "heeb season": "#55a868", "heeb_found": "#2f7d3b", "hist": "#4c72b0",
-    "hist printed": "#9ec5e8", "lru": "#dd8452", "lfu": "#937860", "lru_k": "#ccb974", "a_o": "#8172b3",
+    "hist printed": "#9ec5e8", "lru": "#dd8452", "lfu": "#937860", "lru_k": "#ccb974", "a_o": "#e6b800",
 }  # fmt: skip
 NAMES = {
     "opt_offline": "OPT-offline", "lfd": "LFD", "flowexpect": "FLOWEXPECT", "rand": "RAND", "prob": "PROB", "life": "LIFE", "heeb": "HEEB",
@@ -63,12 +63,18 @@ def _bars(config: Config, found: Means, path: Path) -> Path:
             range(len(shown)), [v[0] for v in values], xerr=[v[1] for v in values], color=[COLORS[n] for n in shown],
             error_kw={"lw": 0.8},
         )  # fmt: skip
-        axes.set_yticks(range(len(shown)), [NAMES[n] if streams == SYNTHETIC[0] or streams == "WALK" else "" for n in shown], fontsize=7)
+        axes.set_yticks(
+            range(len(shown)),
+            [NAMES[n] if streams == SYNTHETIC[0] or streams == "WALK" else "" for n in shown],
+            fontsize=7,
+        )
         axes.invert_yaxis()
         axes.set_title(streams, fontsize=10)
         axes.grid(alpha=0.3, axis="x")
         axes.tick_params(axis="x", labelsize=8)
-    figure.suptitle(f"Figure 8: results, cache of {config['size']} tuples (mean and deviation of the runs)", fontsize=10)
+    figure.suptitle(
+        f"Figure 8: results, cache of {config['size']} tuples (mean and deviation of the runs)", fontsize=10
+    )
     return save(figure, path)
 
 
@@ -105,7 +111,14 @@ def _real(tables: Tables, path: Path) -> Path:
     ):
         for name in names:
             found = hits(tables, name)
-            axes.plot(list(found), [found[k] / best[k] for k in found], color=COLORS[name], label=NAMES[name], marker="o", ms=3)
+            axes.plot(
+                list(found),
+                [found[k] / best[k] for k in found],
+                color=COLORS[name],
+                label=NAMES[name],
+                marker="o",
+                ms=3,
+            )
         axes.set_xlabel("cache size (tuples)")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
@@ -119,7 +132,10 @@ def _real(tables: Tables, path: Path) -> Path:
 def _memory(tables: Tables, path: Path) -> Path:
     figure = Figure(figsize=(7, 3.2), layout="constrained")
     for axes, what, label in zip(
-        figure.subplots(1, 2, sharey=True), ("lag", "deviation"), ("steps that R lags", "deviation of S (R: 1)"), strict=True
+        figure.subplots(1, 2, sharey=True),
+        ("lag", "deviation"),
+        ("steps that R lags", "deviation of S (R: 1)"),
+        strict=True,
     ):
         rows = [r for r in tables["memory"] if r["what"] == what]
         by = sorted({r["by"] for r in rows})
@@ -138,24 +154,31 @@ def _found(config: Config, tables: Tables, path: Path) -> Path:
     figure = Figure(figsize=(11, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     rows = [r for r in tables["identify"] if r["possible"]]
-    for name in dict.fromkeys(r["streams"] for r in rows):
-        after = sorted({r["after"] for r in rows if r["streams"] == name})
-        share = [np.mean([r["is"] == r["found"] for r in rows if r["streams"] == name and r["after"] == n]) for n in after]
-        left.plot(after, share, marker="o", ms=3, label=name)
-    left.set_xscale("log")
-    left.set_ylim(0, 1.05)
+    names = list(dict.fromkeys(r["streams"] for r in rows))
+    after = sorted({r["after"] for r in rows})
+    share = np.full((len(names), len(after)), np.nan)
+    for i, name in enumerate(names):
+        for j, n in enumerate(after):
+            right_one = [r["is"] == r["found"] for r in rows if r["streams"] == name and r["after"] == n]
+            if right_one:
+                share[i, j] = np.mean(right_one)
+                left.text(j, i, f"{share[i, j]:.0%}", ha="center", va="center", fontsize=9)
+    left.imshow(share, cmap="RdYlGn", vmin=0, vmax=1.3, aspect="auto")
+    left.set_xticks(range(len(after)), [str(n) for n in after])
+    left.set_yticks(range(len(names)), names)
     left.set_xlabel("values seen")
-    left.set_ylabel("share of runs with the right class")
-    left.legend(fontsize=7)
-    left.grid(alpha=0.3)
+    left.set_title("runs in which the right class is found", fontsize=10)
     assumed = list(dict.fromkeys(r["assumed"] for r in tables["cost"]))
     width = 0.8 / len(assumed)
     for i, name in enumerate(assumed):
         heights = [_relative(tables, streams, name) for streams in SYNTHETIC]
-        right.bar(np.arange(len(SYNTHETIC)) + i * width, heights, width, label=name if name in NAMES else f"HEEB on {name}")
+        right.bar(
+            np.arange(len(SYNTHETIC)) + i * width, heights, width, label=name if name in NAMES else f"HEEB on {name}"
+        )
     right.set_xticks(np.arange(len(SYNTHETIC)) + 0.4 - width / 2, SYNTHETIC)
-    right.set_ylabel("results / HEEB on the true model")
-    right.legend(fontsize=7)
+    right.set_title("results / results of HEEB on the true model", fontsize=10)
+    right.set_ylim(0, 1.75)
+    right.legend(fontsize=7, ncols=3, loc="upper center")
     right.grid(alpha=0.3, axis="y")
     figure.suptitle(f"Ours: models found online, and wrong ones (cache of {config['size']})", fontsize=10)
     return save(figure, path)

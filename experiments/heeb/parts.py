@@ -1,4 +1,5 @@
-"""What is measured: policies over cache sizes (Figures 8 to 14), REAL (15), memory between streams (16), and what is ours: finding models online.
+"""What is measured: policies over cache sizes (Figures 8 to 14), REAL (15), memory between streams (16), and what is
+ours: finding models online.
 
 Results are those after the warm-up. OPT-offline maximises these.
 """
@@ -16,12 +17,25 @@ from experiments.heeb.spark_job import spread
 from experiments.heeb.streams import model, problem, real
 from watersmeet.retain.models.ar1 import AR1
 from watersmeet.retain.models.identify import CLASSES, identify
+from watersmeet.retain.models.model import Model, Noise
 from watersmeet.retain.models.season import Season
+from watersmeet.retain.models.stationary import Stationary
 from watersmeet.retain.policy import Policy, policy
 from watersmeet.retain.problem import Problem
 
 SYNTHETIC = ("TOWER", "ROOF", "FLOOR", "WALK")
-JOINERS = ("rand", "prob", "life", "heeb", "heeb_adaptive", "hist", "hist printed", "heeb_found", "flowexpect", "opt_offline")
+JOINERS = (
+    "rand",
+    "prob",
+    "life",
+    "heeb",
+    "heeb_adaptive",
+    "hist",
+    "hist printed",
+    "heeb_found",
+    "flowexpect",
+    "opt_offline",
+)
 LEARNERS = ("rand", "heeb", "hist", "hist printed")
 SLOW = ("flowexpect", "heeb_found")
 REAL = (
@@ -58,8 +72,7 @@ def one_run(config: Config, setting: Setting) -> list[Row]:
     after = config["warm_up"]
     exact = given.count(after=after)
     return [
-        {"size": k, "results": given.count(chosen.keep(given, k, setting["run"]), after), "exact": exact}
-        for k in sizes
+        {"size": k, "results": given.count(chosen.keep(given, k, setting["run"]), after), "exact": exact} for k in sizes
     ]
 
 
@@ -91,7 +104,12 @@ def one_real(config: Config, setting: Setting) -> list[Row]:
     else:
         chosen = made("heeb" if name == "heeb season" else name, config)
     return [
-        {"size": k, "hits": given.count(chosen.keep(given, k, config["seed"])), "references": len(series), "source": source}
+        {
+            "size": k,
+            "hits": given.count(chosen.keep(given, k, config["seed"])),
+            "references": len(series),
+            "source": source,
+        }
         for k in config["real_sizes"]
     ]
 
@@ -106,7 +124,8 @@ def memory_settings(config: Config) -> Iterator[Setting]:
 
 def one_memory(config: Config, setting: Setting) -> list[Row]:
     """The share of the cache that tuples of R take, by HEEB."""
-    base, k, rows = config["memory"]["base"], config["size"], []
+    base, k = config["memory"]["base"], config["size"]
+    rows: list[Row] = []
     r, s = list(base), list(base)
     if setting["what"] == "lag":
         r[1] = -setting["by"]
@@ -128,11 +147,8 @@ def identify_settings(config: Config) -> Iterator[Setting]:
 
 def one_identify(config: Config, setting: Setting) -> list[Row]:
     """The class that is found after so many values."""
-    from watersmeet.retain.models.model import Noise
-    from watersmeet.retain.models.stationary import Stationary
-
     name = setting["streams"]
-    others = {
+    others: dict[str, Model] = {
         "STATIONARY": Stationary(Noise.normal(5.0, 15)),
         "AR1": AR1(0.72, 55.9, 42.2),
         "SEASON": Season(100, (200.0, 57.0, 20.0, -7.0, 5.0), 0.44, 39.0),
@@ -142,7 +158,12 @@ def one_identify(config: Config, setting: Setting) -> list[Row]:
     after = config["identify"]["after"]
     series = truth.sample(max(after), rng)
     return [
-        {"after": n, "is": truth.name, "found": identify(series[:n], period=100).name, "possible": n >= 150 or name != "SEASON"}
+        {
+            "after": n,
+            "is": truth.name,
+            "found": identify(series[:n], period=100).name,
+            "possible": n >= 150 or name != "SEASON",
+        }
         for n in after
     ]
 

@@ -1,4 +1,5 @@
-"""Runs as a Spark batch job: settings are rows, each partition simulates its own. `on = "process"` runs them here instead."""
+"""Runs as a Spark batch job: settings are rows, each partition simulates its own. `on = "process"` runs them here
+instead."""
 
 from __future__ import annotations
 

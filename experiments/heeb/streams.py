@@ -1,4 +1,5 @@
-"""The streams of the configurations: their models, and the values of a run. REAL: the series of temperatures, or one that is made."""
+"""The streams of the configurations: their models, and the values of a run. REAL: the series of temperatures, or one
+that is made."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def problem(config: Config, r: list[float | str], s: list[float | str], name: st
     """One run: two streams, seeded by the experiment, the configuration and the run."""
     models = (model(r), model(s))
     rng = np.random.default_rng([config["seed"], run, *name.encode()])
-    return Problem.joining(*(m.sample(config["tuples"], rng) for m in models), models)
+    return Problem.sampled(models, (config["tuples"], config["tuples"]), rng)
 
 
 def real(config: Config) -> tuple[str, np.ndarray]:

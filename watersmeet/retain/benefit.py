@@ -3,9 +3,9 @@
     joining   H = sum over d of Pr{X_d = v} L(d)
     caching   H = sum over d of Pr{X_d = v and not before} L(d)
 
-A row for each state of the model, a column for each value relative to its shift (`watersmeet/retain/models/model.py`), so one table serves any tuple
-at any time: Corollary 5 for trends, h1 and h2 of Theorem 3 for walks and AR(1). With a window there is a row for each number of steps that a
-tuple has left, too.
+A row for each state of the model, a column for each value relative to its shift
+(`watersmeet/retain/models/model.py`), so one table serves any tuple at any time: Corollary 5 for trends, h1 and h2 of
+Theorem 3 for walks and AR(1). With a window there is a row for each number of steps that a tuple has left, too.
 
 >>> from watersmeet.retain.lifetime import exp
 >>> from watersmeet.retain.models.model import Noise
@@ -17,9 +17,8 @@ array([[0.308, 1.233]])
 [[0.0, 0.0], [0.121, 0.485], [0.195, 0.78]]
 
 Source: heeb, Sections 5.3 and 6.1.
-Departs from the paper in: first references of walks and AR(1) with L = z^d come from H of joining in closed form, g(x, v) / (1 + g(v, v));
-windows, and streams with more or fewer than one tuple a step.
-"""
+Departs from the paper in: first references of walks and AR(1) with L = z^d come from H of joining in closed form,
+g(x, v) / (1 + g(v, v)); windows, and streams with more or fewer than one tuple a step."""
 
 from __future__ import annotations
 
@@ -30,9 +29,10 @@ import numpy as np
 from watersmeet.errors import WatersmeetError
 from watersmeet.retain.compiled import Floats
 from watersmeet.retain.ecb import first_use
-from watersmeet.retain.lifetime import Lifetime
+from watersmeet.retain.lifetime import FAR, Lifetime
 from watersmeet.retain.models.model import LAST, Model
 from watersmeet.retain.models.season import Season
+from watersmeet.retain.models.trend import Trend
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,22 @@ class Table:
 def benefit(model: Model, lifetime: Lifetime, caching: bool = False, window: int = 0, pace: float = 1.0) -> Table:
     """H for a tuple that is joined with (caching: referenced by) the model's stream, whose tuples come `pace` steps apart."""
     if lifetime.caching_only and not caching:
-        raise WatersmeetError(f"L = {lifetime.name} goes with caching only: sums over joins diverge\n  use exp or fixed")
+        raise WatersmeetError(
+            f"L = {lifetime.name} goes with caching only: sums over joins diverge\n  use exp or fixed"
+        )
     if isinstance(model, Season) and lifetime.decay is not None and not window:
         low, values = model.benefit(lifetime.decay**pace, caching)
         return Table(low, values)
     if caching and model.markov and lifetime.decay is not None and not window:
         return _first_of_markov(model, benefit(model, lifetime, pace=pace))
-    far = window or lifetime.horizon
+    far = window or min(lifetime.horizon, FAR)
     ahead = max(1, int(far / pace))
     weights = lifetime.at(np.ceil(np.arange(1, ahead + 1) * pace))
     computed = min(ahead, model.settled) if model.settled else ahead
     lives = np.minimum(np.floor(np.arange(window + 1) / pace).astype(int), ahead) if window else None
+    if isinstance(model, Trend) and lives is None:
+        rows = [model.weigh(row, weights, caching) for row in range(model.rows)]
+        return Table(rows[0][0], np.stack([values for _, values in rows]))
     low, made = 0, []
     for row in range(model.rows):
         low, p = model.forecast(row, computed)
@@ -104,21 +109,10 @@ def _first_of_markov(model: Model, joined: Table) -> Table:
     return Table(joined.low, joined.values / (1 + own))
 
 
-def lives(model: Model) -> Table:
-    """How many more tuples of a bounded stream may have a value: the steps a tuple has left without a window."""
-    steps = 64
-    while steps <= 4096:
-        low, p = model.forecast(0, steps)
-        if not p[-1][: len(p[-1]) // 2].any() or not p[-1].any():
-            last = np.where(p > 0, np.arange(1, steps + 1)[:, None], 0).max(axis=0)
-            # the right end has not been passed yet within so many steps: look at what is left of the last forecast
-            done = int(np.flatnonzero(p[-1])[0])
-            kept = last[:done].astype(float)
-            if done >= 2 * _span(model):
-                return Table(low, kept[None, :])
-        steps *= 2
-    raise WatersmeetError(f"a {model.name} model has no bounds, so tuples have no end\n  use a policy that needs none, or give a window")
-
-
-def _span(model: Model) -> int:
-    return int(np.count_nonzero(model.forecast(0, 1).p[0]))
+def lives(trend: Trend) -> Table:
+    """How many more tuples of a rising, bounded stream may have a value: the steps that a tuple has left without a window."""
+    span = len(trend.noise.p)
+    steps = int(np.ceil(2 * span / trend.a)) + 2
+    low, p = trend.forecast(0, steps)
+    last = np.where(p > 0, np.arange(1, steps + 1)[:, None], 0).max(axis=0)
+    return Table(low, np.tile(last[: 2 * span].astype(float), (trend.rows, 1)))

@@ -1,11 +1,11 @@
 """Compiled parts of policies: their signatures, and how they are compiled and kept.
 
-A policy keeps what it knows in two flat arrays, numbers (`Floats`) and words (`Words`), and brings up to four functions with the
-signatures below. Compiled code calls them by address, so the simulator is compiled once, whatever the policy, and a call costs some 3 ns.
+A policy keeps what it knows in two flat arrays, numbers (`Floats`) and words (`Words`), and brings up to four
+functions with the signatures below. Compiled code calls them by address, so the simulator is compiled once, whatever
+the policy, and a call costs some 3 ns.
 
-Machine code lies in numba's cache. Functions of one file become part of those of another, so the cache is stamped with all sources of
-this package, not with one file's time as numba does.
-"""
+Machine code lies in numba's cache. Functions of one file become part of those of another, so the cache is stamped
+with all sources of this package, not with one file's time as numba does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """ECB: the expected cumulative benefit of keeping a tuple for 1, 2, ... steps, and what can be proved from it.
 
-`joining` (Lemma 1): probabilities of a match at each step add up. `caching` (Corollary 1): the probability that the tuple is referenced at all;
-later references do not count, since the tuple could be fetched again. `dominates` and `dominated_subset` (Theorem 1, Corollary 2): discarding a
-dominated subset is optimal, whatever else is done.
+`joining` (Lemma 1): probabilities of a match at each step add up. `caching` (Corollary 1): the probability that the
+tuple is referenced at all; later references do not count, since the tuple could be fetched again. `dominates` and
+`dominated_subset` (Theorem 1, Corollary 2): discarding a dominated subset is optimal, whatever else is done.
 
 >>> dominated_subset(np.array([[3.0, 4], [1, 2], [2, 5], [0, 1]]), most=3)    # 3 below 1, 1 below 0 and 2, which cross
 [3, 1]
@@ -10,8 +10,8 @@ dominated subset is optimal, whatever else is done.
 []
 
 Source: heeb, Sections 5.1 and 5.2.
-Departs from the paper in: Corollary 1 for streams whose tuples depend on each other (`first_use`, by the renewal equation).
-"""
+Departs from the paper in: Corollary 1 for streams whose tuples depend on each other (`first_use`, by the renewal
+equation)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def joining(p: Floats) -> Floats:
 
 def caching(p: Floats) -> Floats:
     """The same for a tuple of a relation; references are independent of each other."""
-    made: Floats = 1 - np.cumprod(1 - p, axis=0)
+    made: Floats = np.subtract(1.0, np.cumprod(1 - p, axis=0))
     return made
 
 
@@ -42,7 +42,8 @@ def first_use(p: Floats, again: Floats) -> Floats:
     first = np.array(p, float)
     for d in range(1, len(first)):
         first[d] -= np.einsum("j...,j...->...", first[:d], again[:d][::-1])
-    return np.maximum(first, 0.0)
+    made: Floats = np.maximum(first, 0.0)
+    return made
 
 
 def dominates(x: Floats, y: Floats) -> bool:

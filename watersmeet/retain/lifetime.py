@@ -1,7 +1,7 @@
 """Lifetime: L(d), the estimated probability that a tuple is still kept d steps from now.
 
-fixed: 1 for the next `span` steps, then 0. inf: 1 for ever, and inv: 1/d (caching only: sums over joins diverge). exp: e^(-d/alpha), whose
-mean life is 1 / (1 - e^(-1/alpha)).
+fixed: 1 for the next `span` steps, then 0. inf: 1 for ever, and inv: 1/d (caching only: sums over joins diverge).
+exp: e^(-d/alpha), whose mean life is 1 / (1 - e^(-1/alpha)).
 
 >>> exp(2.0).weights(3).round(3).tolist(), fixed(2).weights(3).tolist()
 ([0.607, 0.368, 0.223], [1.0, 1.0, 0.0])
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, exp as e_to, inf as infinity, log
+from math import ceil, log
+from math import exp as e_to
+from math import inf as infinity
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from watersmeet.errors import WatersmeetError
 from watersmeet.retain.compiled import Floats
 from watersmeet.retain.ecb import dominates, strongly_dominates
 
-FAR = 4096  # steps that are looked ahead where L itself does not end
+FAR = 4096  # steps that are looked ahead at most
 EXACT = 16.0  # e^-16: what exp leaves out
 
 

@@ -1,7 +1,7 @@
 """Lookup: tables of benefits as compiled code reads them, and the place of each stream as it moves.
 
-For each of the two streams: how its place follows from what arrived, and one or more tables for the tuples that join it. `follow` is called
-with each arrival, `look` gives a tuple's entry.
+For each of the two streams: how its place follows from what arrived, and one or more tables for the tuples that join
+it. `follow` is called with each arrival, `look` gives a tuple's entry.
 
 Words (16 a stream): see the names below. Numbers: 16 parameters a stream, then the tables, then what the policy adds.
 """
@@ -95,7 +95,7 @@ def look(numbers: Floats, words: Words, side: int, value: int, age: int) -> floa
     if life < 0:
         return 0.0
     row = (words[at + CHOSEN] * words[at + ROWS] + words[at + ROW]) * lives + life
-    return numbers[words[at + BASE] + row * width + column]
+    return float(numbers[words[at + BASE] + row * width + column])
 
 
 @compiled()
@@ -106,7 +106,7 @@ def random_unit(words: Words, at: int) -> float:
     x ^= (x >> 7) & 0x1FFFFFFFFFFFFFF
     x ^= x << 17
     words[at] = x
-    return (x & 0xFFFFFFFFFFFFF) / 4503599627370496.0
+    return float((x & 0xFFFFFFFFFFFFF) / 4503599627370496.0)
 
 
 def random_seed(seed: int) -> int:

@@ -1,10 +1,12 @@
 """Policy: decides which tuples stay when there is room for k.
 
-A policy is a module of `watersmeet/retain/policies` with a `POLICY`; its name is the module's. It joins the experiments and the
-`conform_` tests by existing. A bound is the same in `watersmeet/retain/bounds`: it knows the future.
+A policy is a module of `watersmeet/retain/policies` with a `POLICY`; its name is the module's. It joins the
+experiments and the `conform_` tests by existing. A bound is the same in `watersmeet/retain/bounds`: it knows the
+future.
 
-`Scored` policies are those an engine can use: a score for each tuple, and the least leave. Scores are compiled and are computed for many
-tuples at once (`scores`), which `watersmeet/retain/victims.py` makes use of: victims without a scan for each arrival.
+`Scored` policies are those an engine can use: a score for each tuple, and the least leave. Scores are compiled and
+are computed for many tuples at once (`scores`), which `watersmeet/retain/victims.py` makes use of: victims without a
+scan for each arrival.
 
 >>> names()[:4], bounds()
 (['a_o', 'flowexpect', 'heeb', 'heeb_adaptive'], ['lfd', 'opt_offline'])
@@ -15,7 +17,7 @@ tuples at once (`scores`), which `watersmeet/retain/victims.py` makes use of: vi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -52,7 +54,9 @@ class Policy(Protocol):
     name: str
     about: str
     problems: frozenset[str]
-    needs: frozenset[str]  # of: models, future, ends (streams whose values are bounded, so that tuples have an end), solver
+    needs: frozenset[
+        str
+    ]  # of: models, future, ends (streams whose values are bounded, so that tuples have an end), solver
 
     def keep(self, problem: Problem, k: int, seed: int = 0) -> Words: ...
 
@@ -92,9 +96,7 @@ class Scored:
         return simulate(self, problem, k, seed)
 
 
-def scores(
-    policy: Scored, state: State, now: int, side: Words, value: Words, arrived: Words, marks: Floats
-) -> Floats:
+def scores(policy: Scored, state: State, now: int, side: Words, value: Words, arrived: Words, marks: Floats) -> Floats:
     """The scores of many tuples at once."""
     out = np.empty(len(value))
     of: Any = type(policy)

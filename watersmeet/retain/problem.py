@@ -1,10 +1,12 @@
 """Problems: joining two streams, or a stream with a relation (caching), with room for k tuples.
 
-Tuples arrive in steps of time. At each step all that arrive first meet what is kept (a result for each kept tuple of the other side with
-the same value), then become candidates themselves; what is more than k must leave for good. Side 0 is R, side 1 is S.
+Tuples arrive in steps of time. At each step all that arrive first meet what is kept (a result for each kept tuple of
+the other side with the same value), then become candidates themselves; what is more than k must leave for good. Side
+0 is R, side 1 is S.
 
-Caching is joining too (Section 3.1): each reference r of the stream R is followed by a supply tuple s of the relation. The i-th occurrence of a
-value v is (v, i-1) in R and (v, i) in S, so a supply tuple joins just the next reference of its value:
+Caching is joining too (Section 3.1): each reference r of the stream R is followed by a supply tuple s of the
+relation. The i-th occurrence of a value v is (v, i-1) in R and (v, i) in S, so a supply tuple joins just the next
+reference of its value:
 
     R   a  b  a  c  a          R'  (a,0) (b,0) (a,1) (c,0) (a,2)
     S   a  b  a  c  a          S'  (a,1) (b,1) (a,2) (c,1) (a,3)
@@ -16,9 +18,8 @@ value v is (v, i-1) in R and (v, i) in S, so a supply tuple joins just the next 
 2
 
 Source: heeb, Section 3.
-Departs from the paper in: streams may have any number of tuples a step (unequal rates), and a window may end a tuple's life; two tuples that
-arrive at the same step do not count, since they meet whatever is kept.
-"""
+Departs from the paper in: streams may have any number of tuples a step (unequal rates), and a window may end a
+tuple's life; two tuples that arrive at the same step do not count, since they meet whatever is kept."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Problem:
     window: int = 0
     pace: tuple[float, float] = (1.0, 1.0)
     is_caching: bool = False
-    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def joining(
@@ -68,6 +69,19 @@ class Problem:
         order = np.lexsort((side, np.concatenate(times)))
         value = np.concatenate(values)[order]
         return cls(np.concatenate(times)[order], side[order], value, value, models, window, pace)
+
+    @classmethod
+    def sampled(
+        cls,
+        models: tuple[Model, Model],
+        tuples: tuple[int, int],
+        rng: np.random.Generator,
+        window: int = 0,
+        pace: tuple[float, float] = (1.0, 1.0),
+    ) -> Problem:
+        """Two streams that their models make."""
+        r, s = (model.sample(n, rng) for model, n in zip(models, tuples, strict=True))
+        return cls.joining(r, s, models, window, pace)
 
     @classmethod
     def caching(cls, references: Sequence[int] | Words, model: Model | None = None) -> Problem:
@@ -98,7 +112,8 @@ class Problem:
         return int(self.time[-1]) + 1
 
     def stream(self, side: int) -> Words:
-        return self.value[self.side == side]
+        values: Words = self.value[self.side == side]
+        return values
 
     def results(self, until: Words) -> Words:
         """What each arrival finds, if each tuple is kept from its own step until the given one (and there still joins)."""
@@ -117,7 +132,8 @@ class Problem:
         stays = until > self.time
         np.add.at(change, self.time[stays], 1)
         np.add.at(change, np.minimum(until[stays], self.steps), -1)
-        return np.cumsum(change)[: self.steps - 1]
+        held: Words = np.cumsum(change)[: self.steps - 1]
+        return held
 
 
 @compiled(types.Array(types.int64, 1, "C")(WORDS, WORDS, WORDS, WORDS, WORDS, types.int64))

@@ -1,8 +1,9 @@
 """Simulate: a problem run under a scored policy, compiled.
 
-At each step: tuples whose window has ended leave; arrivals meet what is kept; the policy observes them; they become candidates; while there
-are more than k, the one with the least score leaves (of equal ones the oldest). In caching, references are never kept, and a kept
-tuple that is referred to gives way to the supply tuple of that step, which is the same tuple of the relation.
+At each step: tuples whose window has ended leave; arrivals meet what is kept; the policy observes them; they become
+candidates; while there are more than k, the one with the least score leaves (of equal ones the oldest). In caching,
+references are never kept, and a kept tuple that is referred to gives way to the supply tuple of that step, which is
+the same tuple of the relation.
 
 >>> from watersmeet.retain.policy import policy
 >>> p = Problem.caching([1, 2, 1, 3, 1, 2])
@@ -44,7 +45,12 @@ def simulate(policy: Scored, problem: Problem, k: int, seed: int = 0) -> Words:
     of: Any = type(policy)  # compiled functions are called with what they declare, not with the policy
     until = np.full(len(problem.time), FOREVER)
     most = int(np.bincount(problem.time).max())
-    held, hits, marks, scored = np.zeros(k + most, np.int64), np.zeros(k + most, np.int64), np.zeros(k + most), np.zeros(k + most)
+    held, hits, marks, scored = (
+        np.zeros(k + most, np.int64),
+        np.zeros(k + most, np.int64),
+        np.zeros(k + most),
+        np.zeros(k + most),
+    )
     there, done, now = 0, 0, policy.period or problem.steps
     while done < len(problem.time):
         end = int(np.searchsorted(problem.time, now))
@@ -66,7 +72,8 @@ def simulate(policy: Scored, problem: Problem, k: int, seed: int = 0) -> Words:
 )  # fmt: skip
 def _advance(
     observe: Any, enter: Any, score: Any, left: Any, numbers: Floats, words: Words, time: Words, side: Words, value: Words,
-    until: Words, held: Words, hits: Words, marks: Floats, scored: Floats, there: int, k: int, window: int, caching: int, begin: int, end: int,
+    until: Words, held: Words, hits: Words, marks: Floats, scored: Floats,
+    there: int, k: int, window: int, caching: int, begin: int, end: int,
 ) -> int:  # fmt: skip
     """Arrivals from `begin` to `end`; `there` tuples are held before, and the number held after is returned."""
     while begin < end:

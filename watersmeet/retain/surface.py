@@ -1,7 +1,8 @@
 """Surface: a table of benefits kept as few control points, with bicubic interpolation between them.
 
-h2(v, x) of an AR(1) is a surface. The paper keeps 5 x 5 points, equally spaced over the domain; this does so for any number of points a side.
-`approximated` gives the surface as a whole table again, so that policies read it as they read an exact one.
+h2(v, x) of an AR(1) is a surface. The paper keeps 5 x 5 points, equally spaced over the domain; this does so for any
+number of points a side. `approximated` gives the surface as a whole table again, so that policies read it as they
+read an exact one.
 
 table: whole. points: control points along each side.
 

@@ -1,9 +1,10 @@
 """Victims: who leaves, without a look at all of the state for each arrival.
 
-Scores change with time, so no heap stays in order. Instead all tuples are scored at once now and then, and the lowest sixteenth is kept in
-order: the shortlist. Victims are its first; what arrives is scored once and joins the list if it is lower than the list's end. When the list is used up,
-all are scored again. So a victim costs 16 scores, some 5 ns each, whatever the size of the state, and the list is never older than k / 16
-evictions.
+Scores change with time, so no heap stays in order. Instead all tuples are scored at once now and then, and the lowest
+sixteenth is kept in
+order: the shortlist. Victims are its first; what arrives is scored once and joins the list if it is lower than the
+list's end. When the list is used up, all are scored again. So a victim costs 16 scores, some 5 ns each, whatever the
+size of the state, and the list is never older than k / 16 evictions.
 
 share: of the state that a shortlist holds. More: fewer scores, older lists.
 
@@ -15,9 +16,10 @@ share: of the state that a shortlist holds. More: fewer scores, older lists.
 >>> short.victims(2, lambda slots: worth[slots], held=np.arange(8), fresh=np.array([1, 3])).tolist(), short.scored
 ([1, 4], 10)
 
-How an engine uses it: `score` is `watersmeet.retain.policy.scores` over the engine's columns (stream, key, arrival, mark) of the slots; `held` are the
-slots in use, `fresh` those that were filled since the last call; slots that were emptied in between are left out by `alive`. It is called
-once for a group of arrivals, with as many victims as the group is over the budget.
+How an engine uses it: `score` is `watersmeet.retain.policy.scores` over the engine's columns (stream, key, arrival,
+mark) of the slots; `held` are the slots in use, `fresh` those that were filled since the last call; slots that were
+emptied in between are left out by `alive`. It is called once for a group of arrivals, with as many victims as the
+group is over the budget.
 
 Source: ours.
 """

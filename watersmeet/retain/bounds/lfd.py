@@ -1,6 +1,7 @@
 """LFD: discards the tuple whose next use is farthest in the future. Optimal for caching, and needs to know the future.
 
-The framework leads to it: with the whole stream known, ECBs are steps at the time of the next use, so that all are comparable (7.1).
+The framework leads to it: with the whole stream known, ECBs are steps at the time of the next use, so that all are
+comparable (7.1).
 
 Source: heeb, Sections 2, 7.1, which cite Belady for it.
 """
@@ -25,7 +26,7 @@ def _observe(numbers: Floats, words: Words, now: int, side: int, value: int) -> 
 
 @compiled(ENTER)
 def _enter(numbers: Floats, words: Words, now: int, side: int, value: int) -> float:
-    return numbers[now]
+    return float(numbers[now])
 
 
 @compiled(SCORE)

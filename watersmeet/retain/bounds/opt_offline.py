@@ -1,6 +1,7 @@
 """OPT-offline: the most results that room for k tuples allows, by minimum-cost flow; it knows the future.
 
-k units of flow, one a place, move along time. A place takes a tuple when it arrives and leaves it at one of its matches:
+k units of flow, one a place, move along time. A place takes a tuple when it arrives and leaves it at one of its
+matches:
 
     idle(t) ─────────────────────────────▶ idle(t + 1)       cost 0, k units
        └─▶ x at its 1st match ─▶ at its 2nd ─▶ ...            cost -1 each, 1 unit (0 for matches before `after`)

@@ -7,8 +7,8 @@ phi0, phi1, sigma: in units of the values.
 (100.0, 11.547, 13)
 
 Source: heeb, Section 8 (REAL), Theorem 3 (1).
-Departs from the paper in: fitted by conditional maximum likelihood, which is least squares; the paper says only "standard MLE".
-"""
+Departs from the paper in: fitted by conditional maximum likelihood, which is least squares; the paper says only
+"standard MLE"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from watersmeet.retain.compiled import Words
+from watersmeet.retain.compiled import Floats, Words
 from watersmeet.retain.models.model import GRID, NEVER, Forecast, Place, Placing, Timeless, enough, whole
 
 REACH = 4.5  # deviations on either side of the mean that the grid covers
@@ -79,8 +79,8 @@ class AR1(Timeless):
     def forecast(self, row: int, steps: int) -> Forecast:
         d = np.arange(1, steps + 1)
         last = self.low + row * self.grid + (self.grid - 1) / 2
-        mean = self.mean + self.phi1**d * (last - self.mean)
-        sd = self.sigma * np.sqrt((1 - self.phi1 ** (2 * d)) / (1 - self.phi1**2))
+        mean = np.asarray(self.mean + self.phi1**d * (last - self.mean), float)
+        sd = np.asarray(self.sigma * np.sqrt((1 - self.phi1 ** (2 * d)) / (1 - self.phi1**2)), float)
         return Forecast(self.low, whole(self.low, self.width, mean, sd))
 
     def log_likelihood(self, series: Words) -> float:
@@ -99,7 +99,7 @@ class AR1(Timeless):
         return cls(phi1, phi0, max(float(np.std(y - phi1 * x - phi0)), 0.2))
 
 
-def whole_log_likelihood(series: Words, mean: np.ndarray, sd: np.ndarray) -> float:
+def whole_log_likelihood(series: Words, mean: Floats, sd: Floats) -> float:
     """Of whole numbers under normal distributions, each with its own mean and deviation."""
     from scipy.special import ndtr
 

@@ -1,7 +1,7 @@
 """Identify: which class a stream belongs to, and with which parameters, from its values so far.
 
-Each class is fitted and pays for its parameters (BIC): 2 log-likelihood less the number of parameters times log n. All are distributions over
-the same whole numbers, so their likelihoods compare.
+Each class is fitted and pays for its parameters (BIC): 2 log-likelihood less the number of parameters times log n.
+All are distributions over the same whole numbers, so their likelihoods compare.
 
 series: the last values of a stream. period: of the season that is looked for; it takes one and a half of them.
 

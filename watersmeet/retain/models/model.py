@@ -1,7 +1,8 @@
 """Model: a stream as a stochastic process of whole numbers.
 
-The future depends on a *place*: a row (what state the process is in) and a shift (where its values lie). `forecast` gives the probability of
-each value at each of the next tuples, relative to the shift, so a table of benefits by row and value minus shift holds for all time.
+The future depends on a *place*: a row (what state the process is in) and a shift (where its values lie). `forecast`
+gives the probability of each value at each of the next tuples, relative to the shift, so a table of benefits by row
+and value minus shift holds for all time.
 
     stationary   row 0, shift 0           walk      row 0, shift = the last value
     trend        row = phase, shift f(i)  AR(1)     row = the last value on a grid, shift 0
@@ -83,7 +84,7 @@ class Noise:
     >>> Noise.uniform(1).p
     array([0.333..., 0.333..., 0.333...])
     >>> round(float(Noise.normal(1.0, 3).sd), 3)
-    1.034
+    1.037
     """
 
     low: int

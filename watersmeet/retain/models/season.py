@@ -1,9 +1,10 @@
 """Season: X_i = m(i) + Z_i, where m is a curve of a known period and Z an AR(1) around 0.
 
-period: tuples a season. curve: m as a constant and two harmonics (cosine and sine each). phi, sigma: of Z, in units of the values.
+period: tuples a season. curve: m as a constant and two harmonics (cosine and sine each). phi, sigma: of Z, in units
+of the values.
 
-The row of a place is the part of the season and the distance from its curve, on a grid. Benefits are computed backwards through the
-season (`benefit`), exactly on that grid.
+The row of a place is the part of the season and the distance from its curve, on a grid. Benefits are computed
+backwards through the season (`benefit`), exactly on that grid.
 
 >>> s = Season(8, (100.0, 20.0, 0.0, 0.0, 0.0), 0.5, 5.0)
 >>> s.curve_at(np.arange(8)).round().astype(int).tolist()

@@ -49,5 +49,8 @@ class Stationary(Timeless):
 
     @classmethod
     def fit(cls, series: Words) -> Stationary:
+        """Normal, uniform or as seen, whichever explains the values best for its number of parameters."""
         enough(series, 2, cls.name)
-        return cls(Noise.of(series))
+        middle = round(float(series.mean()))
+        noise = Noise.fitted(series - middle)
+        return cls(Noise(noise.low + middle, noise.p, noise.parameters + 1))

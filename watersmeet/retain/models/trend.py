@@ -2,12 +2,12 @@
 
 a: rise a tuple. b: level of tuple 0. noise: the distribution of Y (`Noise.uniform`, `Noise.normal`).
 
-Where `a` is whole, all tuples at the same distance from f(i) see the same future (Corollary 5). Where it is not, that holds for equal
-fractions of f(i) only; these are told apart to 1/32.
+Where `a` is whole, all tuples at the same distance from f(i) see the same future (Corollary 5). Where it is not, that
+holds for equal fractions of f(i) only; these are told apart to 1/32.
 
 >>> t = Trend(1, 0, Noise.uniform(1))
 >>> t.place(np.arange(8)), t.forecast(row=0, steps=2).p.round(2).tolist()
-(Place(row=0, shift=7), [[0.33, 0.33, 0.33, 0.0], [0.0, 0.33, 0.33, 0.33]])
+(Place(row=0, shift=7), [[0.33, 0.33, 0.33, 0.0, 0.0], [0.0, 0.33, 0.33, 0.33, 0.0]])
 
 Source: heeb, Sections 7.3, 7.4, Corollary 5.
 """
@@ -61,13 +61,27 @@ class Trend:
     def forecast(self, row: int, steps: int) -> Forecast:
         fraction = (row + 0.5) / self.rows - 0.5 if self.rows > 1 else self.b - floor(self.b + 0.5)
         move = np.floor(fraction + self.a * np.arange(1, steps + 1) + 0.5).astype(np.int64)
-        # the same width for all fractions
-        first = floor(min(self.a, self.a * steps)) if self.rows > 1 else int(move.min())
-        last = floor(max(self.a, self.a * steps)) + 1 if self.rows > 1 else int(move.max())
+        first, last = floor(min(self.a, self.a * steps)), floor(max(self.a, self.a * steps)) + 1
         p: Floats = np.zeros((steps, last - first + len(self.noise.p)))
         columns = (move - first)[:, None] + np.arange(len(self.noise.p))
         p[np.arange(steps)[:, None], columns] = self.noise.p
         return Forecast(first + self.noise.low, p)
+
+    def weigh(self, row: int, weights: Floats, first_only: bool) -> tuple[int, Floats]:
+        """`weights @ forecast`, without the forecast, which is nearly all zeros; first_only: of the first tuple with each value."""
+        fraction = (row + 0.5) / self.rows - 0.5 if self.rows > 1 else self.b - floor(self.b + 0.5)
+        steps, width = len(weights), len(self.noise.p)
+        first, last = floor(min(self.a, self.a * steps)), floor(max(self.a, self.a * steps)) + 1
+        total, never = np.zeros(last - first + width), np.ones(last - first + width)
+        for d in range(1, steps + 1):
+            at = floor(fraction + self.a * d + 0.5) - first
+            here = slice(at, at + width)
+            if first_only:
+                total[here] += weights[d - 1] * self.noise.p * never[here]
+                never[here] *= 1 - self.noise.p
+            else:
+                total[here] += weights[d - 1] * self.noise.p
+        return first + self.noise.low, total
 
     def begun(self, skipped: int) -> Trend:
         """The same stream, counted from a later tuple."""

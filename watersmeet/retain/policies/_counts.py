@@ -1,7 +1,7 @@
-"""Counts: how often each value has come in a stream so far, in a policy's own numbers. The range of values is that of the problem."""
+"""Counts: how often each value has come in a stream so far, in a policy's own numbers. The range of values is that of
+the problem."""
 
 from __future__ import annotations
-
 
 from watersmeet.retain.compiled import Floats, Words, compiled
 from watersmeet.retain.lookup import OWN, OWN_NUMBERS, lookups
@@ -37,7 +37,7 @@ def count_one(numbers: Floats, words: Words, side: int, value: int) -> None:
 
 @compiled()
 def count_of(numbers: Floats, words: Words, side: int, value: int) -> float:
-    return numbers[count_place(words, side, value)]
+    return float(numbers[count_place(words, side, value)])
 
 
 __all__ = ["KNOWS_ENDS", "count_of", "count_one", "count_place", "counting"]

@@ -1,7 +1,7 @@
 """A_o: discards the tuple that is least likely to be used by the very next tuple of the stream.
 
-Optimal where the order of values by their probability does not change (stationary and "almost stationary" references): 7.2. The framework leads to
-it with L = fixed(1).
+Optimal where the order of values by their probability does not change (stationary and "almost stationary"
+references): 7.2. The framework leads to it with L = fixed(1).
 
 Source: heeb, Sections 2 and 7.2, which cite Aho et al. for it.
 """
@@ -13,7 +13,7 @@ from typing import ClassVar
 from watersmeet.retain.benefit import benefit
 from watersmeet.retain.lifetime import fixed
 from watersmeet.retain.lookup import lookups
-from watersmeet.retain.policies.heeb import look_score, look_observe
+from watersmeet.retain.policies.heeb import look_observe, look_score
 from watersmeet.retain.policy import Scored, State
 from watersmeet.retain.problem import Problem
 

@@ -1,16 +1,20 @@
-"""FLOWEXPECT: at every step, the best sequence of decisions fixed in advance over the next few steps, by minimum-cost flow.
+"""FLOWEXPECT: at every step, the best sequence of decisions fixed in advance over the next few steps, by minimum-cost
+flow.
 
 Nodes are tuples at steps, those to come among them. k units of flow, one a place:
 
     idle(t) ─▶ x, when it arrives ─▶ x a step later ─▶ ...     cost: minus the expected results of x in that step, 1 unit
                    └─▶ idle, from then on                        cost 0
 
-What x earns follows from the models; what a tuple to come earns is the probability that two tuples to come are equal. The plan is made
-anew at each step. It is not optimal, however far it looks: a sequence that is fixed in advance can't wait for what arrives (Section 4).
+What x earns follows from the models; what a tuple to come earns is the probability that two tuples to come are equal.
+The plan is made anew at each step. It is not optimal, however far it looks: a sequence that is fixed in advance can't
+wait for what arrives (Section 4).
 
 look_ahead: steps. The paper does not say how many.
 
->>> earns = np.array([[0, 0.8, 0.8], [1, 0, 0.5], [0, 0, 0], [0, 0.5, 0]])      # the paper's example: R 1, S 2, R -, and S 3 at the next step
+The paper's example, of tuples R 1, S 2, R -, and S 3 at the next step:
+
+>>> earns = np.array([[0, 0.8, 0.8], [1, 0, 0.5], [0, 0, 0], [0, 0.5, 0]])
 >>> best_sequence(earns, arrives=np.array([0, 0, 0, 1]), k=1)
 (1.6, [0])
 
@@ -90,7 +94,9 @@ class FlowExpect:
     def keep(self, problem: Problem, k: int, seed: int = 0) -> Words:
         models = [m for m in problem.models if m is not None]
         if len(models) != 2 or problem.pace != (1.0, 1.0):
-            raise WatersmeetError("FLOWEXPECT needs a model of both streams, and one tuple a step of each\n  use heeb instead")
+            raise WatersmeetError(
+                "FLOWEXPECT needs a model of both streams, and one tuple a step of each\n  use heeb instead"
+            )
         until = np.full(len(problem.time), FOREVER)
         see = [_forecasts(m, self.look_ahead) for m in models]
         cross = _cross(see, self.look_ahead)
@@ -117,7 +123,9 @@ class FlowExpect:
             held = now
         return until
 
-    def _now(self, problem: Problem, now: Words, t: int, places: list[Place], see: list[Callable[[int], Forecast]]) -> Floats:
+    def _now(
+        self, problem: Problem, now: Words, t: int, places: list[Place], see: list[Callable[[int], Forecast]]
+    ) -> Floats:
         """What each candidate earns in each of the next steps."""
         earns = np.zeros((len(now), self.look_ahead))
         for side in (0, 1):

@@ -1,7 +1,8 @@
 """HEEB with alpha from observed lifetimes: the mean number of steps that tuples stay, so that L foretells what happens.
 
-Tables are made for `STEPS` values of alpha on a logarithmic scale, and the one nearest to what is observed is read. Lifetimes are averaged with
-a decay of 1/256 a tuple; tuples that leave at the step of their arrival were not kept, and do not count.
+Tables are made for `STEPS` values of alpha on a logarithmic scale, and the one nearest to what is observed is read.
+Lifetimes are averaged with a decay of 1/256 a tuple; tuples that leave at the step of their arrival were not kept,
+and do not count.
 
 Source: heeb, Sections 5.3 and 7.3 ("we plan to experiment with this technique as future work").
 """
@@ -26,9 +27,7 @@ LEAST, RATIO, MEAN = range(3)  # own numbers: the smallest alpha, log of the rat
 
 
 @compiled(LEFT)
-def _left(
-    numbers: Floats, words: Words, now: int, side: int, value: int, arrived: int, mark: float, hits: int
-) -> None:
+def _left(numbers: Floats, words: Words, now: int, side: int, value: int, arrived: int, mark: float, hits: int) -> None:
     life = now - arrived
     if life == 0:
         return

@@ -1,8 +1,9 @@
 """HEEB on the model found online, HIST until one is found and wherever it does better.
 
 Every 256 steps, then at growing distances, each stream's class and parameters are identified from its last values
-(`watersmeet/retain/models/identify.py`), and the recent past is replayed under HIST and under HEEB with several alphas. What would have made
-most results goes on. So alpha needs no choice, and a model that fits the values but not the purpose is not used.
+(`watersmeet/retain/models/identify.py`), and the recent past is replayed under HIST and under HEEB with several
+alphas. What would have made most results goes on. So alpha needs no choice, and a model that fits the values but not
+the purpose is not used.
 
 period: of the season that is looked for, in tuples.
 
@@ -53,9 +54,7 @@ def _score(numbers: Floats, words: Words, now: int, side: int, value: int, arriv
 
 
 @compiled(LEFT)
-def _left(
-    numbers: Floats, words: Words, now: int, side: int, value: int, arrived: int, mark: float, hits: int
-) -> None:
+def _left(numbers: Floats, words: Words, now: int, side: int, value: int, arrived: int, mark: float, hits: int) -> None:
     hist._left(numbers, words, now, side, value, arrived, mark, hits)
 
 
@@ -106,7 +105,7 @@ class HeebFound(Scored):
             problem._known[key] = (
                 Problem.caching(last[0], models[0])
                 if problem.is_caching
-                else Problem.joining(*last, (models[0], models[1]), problem.window, problem.pace)
+                else Problem.joining(last[0], last[1], (models[0], models[1]), problem.window, problem.pace)
             )
         made: Problem = problem._known[key]
         return made

@@ -1,4 +1,5 @@
-"""LFU: discards the value with the fewest uses so far; perfect, that is, uses are counted of values that are not kept, too.
+"""LFU: discards the value with the fewest uses so far; perfect, that is, uses are counted of values that are not kept,
+too.
 
 For joins a use is a tuple of the other stream. Unlike `prob` it knows of no bounds.
 

@@ -1,4 +1,5 @@
-"""LIFE: discards the tuple with the least product of the steps it has left and how often its value has come in the other stream.
+"""LIFE: discards the tuple with the least product of the steps it has left and how often its value has come in the other
+stream.
 
 The steps left are those of the window, or those that bounded streams leave a value.
 
@@ -50,7 +51,9 @@ class Life(Scored):
         own = state.words[OWN]
         state.words[own + WINDOW] = problem.window
         if not problem.window and not state.words[own + KNOWS_ENDS]:
-            raise WatersmeetError("LIFE needs tuples that end: a window, or streams with bounds\n  use prob or heeb instead")
+            raise WatersmeetError(
+                "LIFE needs tuples that end: a window, or streams with bounds\n  use prob or heeb instead"
+            )
         return state
 
 

@@ -1,4 +1,5 @@
-"""LRU-k, with k = 2: discards the value whose last use but one is longest ago; values used once leave first, the least recent of them first.
+"""LRU-k, with k = 2: discards the value whose last use but one is longest ago; values used once leave first, the least
+recent of them first.
 
 Uses are remembered of values that are not kept, too. For joins a use is a tuple of the other stream.
 
@@ -32,7 +33,7 @@ def _score(numbers: Floats, words: Words, now: int, side: int, value: int, arriv
     before = numbers[last + 2 * words[words[OWN] + RANGE]]
     if before <= LONG_AGO / 2:
         return LONG_AGO + float(arrived)
-    return before
+    return float(before)
 
 
 class LruK(Scored):

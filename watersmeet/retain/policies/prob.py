@@ -1,7 +1,8 @@
 """PROB: discards the tuple whose value has been rarest in the other stream so far.
 
-It takes the past for the future: optimal for stationary streams (7.2), poor where there is a trend, since what comes next has never come
-before. Where streams are bounded, tuples that no future tuple can match leave first. In caching this is perfect LFU.
+It takes the past for the future: optimal for stationary streams (7.2), poor where there is a trend, since what comes
+next has never come before. Where streams are bounded, tuples that no future tuple can match leave first. In caching
+this is perfect LFU.
 
 Source: heeb, Section 1 (PROB_p) and Section 8.
 """
