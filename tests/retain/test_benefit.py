@@ -58,10 +58,9 @@ def test_benefit_of_caching_is_that_of_the_first_reference(name: str) -> None:
                 used = np.flatnonzero(s[seen:] == centre + d)
                 waited.append(weights[used[0] if len(used) else 60])
                 foretold[d].append(table.values[place.row, column])
-    for d in found:
-        assert np.mean(found[d]) == pytest.approx(
-            np.mean(foretold[d]), abs=4 * np.std(found[d]) / np.sqrt(len(found[d])) + 0.01
-        )
+    for d, waited in found.items():
+        allowed = 4 * np.std(waited) / np.sqrt(len(waited)) + 0.01
+        assert np.mean(waited) == pytest.approx(np.mean(foretold[d]), abs=allowed)
 
 
 def _middle(model: Model, place: Place) -> int:
