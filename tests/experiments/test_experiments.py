@@ -176,3 +176,18 @@ def test_experiment_claims_print_with_their_verdict() -> None:
     )
     assert "[holds] 1" in text and "[DOES NOT HOLD] 2" in text and "because" in text and "[open] 3" in text
     assert text.endswith("1 hold, 1 do not, 1 open\n")
+
+
+@pytest.mark.spark
+def test_spark_runs_of_heeb_are_the_same_as_in_process() -> None:
+    """The batch job simulates what the same settings give here."""
+    experiment = load("heeb")
+    config = experiment.config(quick=True)
+    part = next(p for p in experiment.parts if p.name == "runs")
+    settings = [s for s in part.settings(config) if s["run"] == 0 and s["algorithm"] in ("rand", "heeb", "hist")][:6]
+    found = {
+        on: sorted((sorted(s.items()), rows) for s, rows in part.measure({**config, "on": on, "chunk": 4}, settings))
+        for on in ("process", "spark")
+    }
+    assert len(found["spark"]) == 6
+    assert found["process"] == found["spark"]

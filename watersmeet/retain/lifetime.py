@@ -59,7 +59,7 @@ def inv() -> Lifetime:
 def exp(alpha: float) -> Lifetime:
     if not 0 < alpha < infinity:
         raise WatersmeetError(f"alpha must be a number above 0, and is {alpha:g}")
-    return Lifetime(f"exp {alpha:g}", lambda d: np.exp(-d / alpha), ceil(EXACT * alpha), decay=e_to(-1 / alpha))
+    return Lifetime(f"exp {alpha!r}", lambda d: np.exp(-d / alpha), ceil(EXACT * alpha), decay=e_to(-1 / alpha))
 
 
 def alpha_of(mean_life: float) -> float:

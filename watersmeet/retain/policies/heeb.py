@@ -25,8 +25,9 @@ Departs from the paper in: windows and unequal rates, which the paper leaves to 
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from watersmeet.retain.benefit import Table, benefit
 from watersmeet.retain.compiled import OBSERVE, SCORE, Floats, Words, compiled
@@ -74,11 +75,20 @@ def tables(problem: Problem, lifetimes: list[Lifetime], surface: int | None = No
     return made
 
 
+_MADE: dict[tuple[Any, ...], Table] = {}  # by everything that a table depends on, so that runs of one model share it
+_MOST = 1 << 26  # bytes
+
+
 def _table(problem: Problem, stream: int, lifetime: Lifetime, surface: int | None) -> Table:
     model = problem.models[stream]
     assert model is not None
-    whole = benefit(model, lifetime, problem.is_caching, problem.window, problem.pace[stream])
-    return approximated(whole, surface) if surface else whole
+    key = (pickle.dumps(model), lifetime.name, problem.is_caching, problem.window, problem.pace[stream], surface)
+    if key not in _MADE:
+        whole = benefit(model, lifetime, problem.is_caching, problem.window, problem.pace[stream])
+        if sum(t.values.nbytes for t in _MADE.values()) > _MOST:
+            _MADE.clear()
+        _MADE[key] = approximated(whole, surface) if surface else whole
+    return _MADE[key]
 
 
 def usual_alpha(problem: Problem, k: int) -> float:

@@ -27,6 +27,8 @@ nothing is known.
 Source: heeb, Section 6.2.
 Departs from the paper in: the ratio of means (see `printed`); between the middles of buckets a straight line; squared
 deviations are summed, not averaged, so that a bucket with few tuples is not split.
+A tuple enters a cache at the very value that is referenced, so with a walk only dv = 0 is ever observed in caching, and
+HIST is LRU there.
 Unclear in the paper, settled as: the decay and its period; an arrival at a dv that nobody has tried is kept, so that
 it is tried, and what drifts to such a dv is worth nothing; a tuple that leaves at once is no observation; first edges
 come from the first 64 arrivals."""
