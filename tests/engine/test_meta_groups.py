@@ -31,7 +31,9 @@ STREAMS = {
 @cache  # with their answers
 def cases(last: int) -> tuple[Case, ...]:
     """Random cases whose plan is for groups."""
-    asked = (seed for seed in range(last) if random_query(Random(seed)).emit == "ISTREAM")  # random_case draws its query first
+    asked = (
+        seed for seed in range(last) if random_query(Random(seed)).emit == "ISTREAM"
+    )  # random_case draws its query first
     made = (random_case(seed, rows=120, results=150) for seed in asked)
     return tuple(c for c in made if Run.of(c.query, c.streams, c.plan).engine.inspect().may_group)
 

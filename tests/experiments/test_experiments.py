@@ -27,7 +27,14 @@ HOLDING = {
         "two-layer",
         "state tuples",
     ),
-    "heeb": ("Figures 8 to 11, TOWER", "Figures 8 to 11, ROOF", "Figures 9 and 10", "Figure 16", "Figure 13", "a season fitted"),
+    "heeb": (
+        "Figures 8 to 11, TOWER",
+        "Figures 8 to 11, ROOF",
+        "Figures 9 and 10",
+        "Figure 16",
+        "Figure 13",
+        "a season fitted",
+    ),
 }
 FALLING = {
     "static_optimization": ("with windows that count dropped tuples",),
