@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from watersmeet.oracle import oracle
     from watersmeet.spark.control import flush
     from watersmeet.spark.learn import learn
+    from watersmeet.spark.listener import metrics
+    from watersmeet.spark.plain_errors import explain_error
     from watersmeet.spark.stream import stream
 
 __version__ = "0.1.0"
@@ -38,11 +40,12 @@ _HOME = {
     "Statistics": "model.statistics", "DataError": "errors", "NoQualifiedPlan": "errors", "PlanError": "errors",
     "QueryError": "errors", "StateError": "errors", "WatersmeetError": "errors", "stream": "spark.stream",
     "flush": "spark.control", "learn": "spark.learn", "BudgetWarning": "errors", "QueryWarning": "errors",
+    "metrics": "spark.listener", "explain_error": "spark.plain_errors",
 }  # fmt: skip
 __all__ = [
     "Budget", "BudgetWarning", "Costs", "DataError", "NoQualifiedPlan", "Plan", "PlanError", "Query", "QueryError",
-    "QueryWarning", "Result", "StateError", "Statistics", "WatersmeetError", "explain", "flush", "learn", "optimize",
-    "oracle", "parse", "run", "stream",
+    "QueryWarning", "Result", "StateError", "Statistics", "WatersmeetError", "explain", "explain_error", "flush",
+    "learn", "metrics", "optimize", "oracle", "parse", "run", "stream",
 ]  # fmt: skip
 
 

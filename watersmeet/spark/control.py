@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def flush(control: str | Path) -> None:
     """Tell the job that watches this folder that the end has come."""
-    folder = _local(str(control))
+    folder = local_folder(str(control))
     if folder is not None:
         _make(folder)
         name = uuid.uuid4().hex
@@ -34,7 +34,7 @@ def flush(control: str | Path) -> None:
 
 def control_source(session: SparkSession, control: str | Path) -> DataFrame:
     """The folder as a stream of lines; it is made if it is not there."""
-    folder = _local(str(control))
+    folder = local_folder(str(control))
     if folder is not None:
         _make(folder)
     else:
@@ -49,7 +49,7 @@ def _make(folder: Path) -> None:
         raise DataError(f"can't use {folder} as the control folder: {e.strerror}") from None
 
 
-def _local(path: str) -> Path | None:
+def local_folder(path: str) -> Path | None:
     """The folder on this machine, or None if it is elsewhere (hdfs://, s3a://)."""
     if path.startswith("file:"):
         return Path("/" + path[5:].lstrip("/"))

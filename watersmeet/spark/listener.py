@@ -1,8 +1,8 @@
 """Metrics of cells on their way to the driver: each cell adds one row of them to its output, which Spark collects as it passes.
 
 They come with the progress of the query, `query.lastProgress.observedMetrics["watersmeet"]`, as one JSON text for each cell;
-`metrics_of(query.lastProgress)` adds them up. They are taken from the blocks of results (`blocks.py`), before these are unfolded: Spark
-does this row by row.
+`metrics_of(query.lastProgress)` adds them up, and `wm.metrics(query)` is for users. They are taken from the blocks of results
+(`blocks.py`), before these are unfolded: Spark does this row by row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from watersmeet.spark.spec import METRICS
 
@@ -46,3 +47,12 @@ def metrics_of(progress: Any) -> dict[str, int]:
 def events_of(progress: Any) -> list[dict[str, Any]]:
     """What was changed in a batch while it ran, and why: the events of all cells, each with the number of its cell."""
     return [{"cell": told["cell"], **event} for told in metrics_by_cell(progress) for event in told["events"]]
+
+
+def metrics(query: StreamingQuery) -> dict[str, Any]:
+    """What the last batch with rows did, of a query that writes the results of `wm.stream`: its number (`batch`), what all cells measured
+    together, and `events`: what was changed in it, and why. Empty before the first such batch."""
+    for progress in reversed(query.recentProgress):
+        if found := metrics_of(progress):
+            return {"batch": progress["batchId"], **found, "events": events_of(progress)}
+    return {}

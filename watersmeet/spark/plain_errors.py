@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from watersmeet.errors import DataError, StateError, WatersmeetError
 
 _OURS: Final = {
@@ -25,6 +28,17 @@ def plain_error(error: Exception) -> WatersmeetError:
         if (found := step(text)) is not None:
             return found
     return DataError(f"Spark: {_short(text)}")
+
+
+def explain_error(error: Exception) -> Exception:
+    """An error of a query on Spark in plain words: one of ours, without Spark's wrapping and tracebacks. To be printed, or raised
+    (`raise wm.explain_error(e) from None`). Errors that are not of Spark come back as they are.
+
+    >>> print(explain_error(PySparkException("... watersmeet.errors.StateError: it is another query's\\n  do that\\nmore")))
+    it is another query's
+      do that
+    """
+    return plain_error(error) if isinstance(error, PySparkException | Py4JError) else error
 
 
 def _ours(text: str) -> WatersmeetError | None:

@@ -30,6 +30,7 @@ from watersmeet.spark.blob import ARROW_SCHEMA, BLOB_BYTES
 from watersmeet.spark.columns import column, conform, is_streaming, schema_of, spark_schema
 from watersmeet.spark.control import control_source
 from watersmeet.spark.flow import Flow, Inlet
+from watersmeet.spark.kept_query import check_start
 from watersmeet.spark.listener import observed
 from watersmeet.spark.pack import PackEnd
 from watersmeet.spark.processor import CellProcessor
@@ -79,7 +80,8 @@ def stream(
         CPU of the budget, rounded up, else 2.
     order: "event" (by timestamp, exact), or "arrival" (batch by batch, no waiting, not repeatable).
     late: also give the rows that came too late: adds the columns kind ("result" or "late"), late_stream and late_row (JSON).
-    control: a folder that `wm.flush` uses to say that the input has ended.
+    control: a folder that `wm.flush` uses to say that the input has ended. If it lies in the checkpoint (<checkpoint>/control), a changed
+        query on that checkpoint is refused here, and not only when rows come.
     refresh_tables: go on although a static table has changed since the checkpoint was made.
 
     Reads spark.watersmeet.waitingBytes (how much may wait in a cell for a stream that is behind: 1 GiB unless set).
@@ -144,6 +146,7 @@ def joined(
     parcels = [_packed(frames[i.stream], i, reads.get(i.stream)) for i in flow.inlets]
     if control is not None:
         parcels.append(control_source(session, control).mapInArrow(PackEnd(flow.spec.route.keys), _PARCELS))
+        check_start(control, flow.spec.fingerprint, refresh_tables)
     united = reduce(DataFrame.union, parcels)
     results = _output(bound, late or bad)
     blocks = united.groupBy("cell").transformWithStateInPandas(
