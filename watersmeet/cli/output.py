@@ -9,9 +9,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from watersmeet.errors import WatersmeetError
 from watersmeet.model.query import Location, Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STDOUT = "-"
 
@@ -49,6 +53,27 @@ def printed(query: Query) -> Iterator[Location]:
         with Path(place.path).open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+
+
+def first_rows(where: Location, count: int) -> pa.Table | None:
+    """Some of the results in the files of an output; None if they can't be read here."""
+    import pyarrow as pa
+
+    from watersmeet.data import as_table
+    from watersmeet.data.files import FORMATS, find_files
+
+    if where.format not in FORMATS:
+        return None
+    found: list[pa.Table] = []
+    try:
+        for file, kind in find_files(where.path, "output", where.format):
+            found.append(as_table(str(file), "output", format=kind).slice(0, count))
+            count -= found[-1].num_rows
+            if count <= 0:
+                break
+        return pa.concat_tables(t for t in found if t.num_columns)
+    except (WatersmeetError, pa.ArrowException):
+        return None
 
 
 def report(told: Mapping[str, Any]) -> None:

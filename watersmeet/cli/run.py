@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.cli import show
+from watersmeet.cli import output, show
 from watersmeet.cli.job import Job, named_inputs
-from watersmeet.cli.output import STDOUT, output_place, printed, report
 from watersmeet.model.query import Location
 
 if TYPE_CHECKING:
@@ -39,15 +38,6 @@ class Outcome:
     into: Location | None = None
     events: tuple[Event, ...] = ()
 
-    def report(self, job: Job) -> dict[str, Any]:
-        """All that is known of the run, for --json."""
-        return {
-            "job": str(job.path), "engine": "process", "plan": self.plan, "metrics": self.metrics,
-            "events": [json.loads(event.json()) for event in self.events],
-            "seconds": {"read": self.read_seconds, "load": self.start_seconds, "run": self.run_seconds},
-            "written": [str(file) for file in self.files], "size_bytes": self.size_bytes,
-        }  # fmt: skip
-
 
 def run_job(
     path: Path, *, into: str | None, overwrite: bool, inputs: list[str], plan: str, rows: int, as_json: bool = False
@@ -55,17 +45,29 @@ def run_job(
     """Run, show the first results, and say what happened."""
     job = Job.load(path)
     given = named_inputs(inputs, job)
-    if into == STDOUT:
-        with printed(job.query) as place:
+    if into == output.STDOUT:
+        with output.printed(job.query) as place:
             outcome = execute(job, place, overwrite=overwrite, inputs=given, plan=plan, rows=0)
         show.facts(summary(replace(outcome, files=(Path(f"stdout as {place.format}"),))), to=show.err)
         return
-    outcome = execute(job, output_place(job.query, into), overwrite=overwrite, inputs=given, plan=plan, rows=rows)
+    outcome = execute(
+        job, output.output_place(job.query, into), overwrite=overwrite, inputs=given, plan=plan, rows=rows
+    )
     if rows and outcome.first.num_rows:
         show.rows_table(outcome.first, total=outcome.metrics["results"])
     show.facts(summary(outcome))
     if as_json:
-        report(outcome.report(job))
+        output.report(_report(job, outcome))
+
+
+def _report(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """All that is known of the run, for --json."""
+    return {
+        "job": str(job.path), "engine": "process", "plan": outcome.plan, "metrics": outcome.metrics,
+        "events": [json.loads(event.json()) for event in outcome.events],
+        "seconds": {"read": outcome.read_seconds, "load": outcome.start_seconds, "run": outcome.run_seconds},
+        "written": [str(file) for file in outcome.files], "size_bytes": outcome.size_bytes,
+    }  # fmt: skip
 
 
 def execute(

@@ -10,15 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from watersmeet.cli import show
+from watersmeet.cli import output, show
 from watersmeet.cli.job import Job, named_inputs
-from watersmeet.cli.output import STDOUT, output_place, report
 from watersmeet.cli.run import told_aside
-from watersmeet.errors import DataError, WatersmeetError
+from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
-from watersmeet.model.query import Location
 from watersmeet.model.statistics import Statistics
 
 
@@ -33,9 +29,9 @@ def run_on_spark(
         raise DataError(
             "--overwrite: on Spark a job goes on from its checkpoint\n  to start anew remove its output and its checkpoint"
         )
-    if into == STDOUT:
+    if into == output.STDOUT:
         raise DataError("--into -: Spark writes from many processes, none of which has this stdout\n  name a folder")
-    where = output_place(job.query, into)
+    where = output.output_place(job.query, into)
     if where is None:
         raise DataError(
             "the job names no INTO: where should Spark write the results?\n  add INTO 'folder' FORMAT parquet, or --into"
@@ -52,18 +48,18 @@ def run_on_spark(
     job.check_apart(where, work.inputs)
     work.check()
     totals = {"rows": 0, "results": 0}
-    batches: list[Mapping[str, Any]] = []
-
-    def tell(batch: Mapping[str, Any]) -> None:
-        if as_json:
-            batches.append(batch)
-        _tell(batch, totals)
-
-    began = time.perf_counter()
     with ExitStack() as stack:
         with show.busy("starting Spark"):
+            began = time.perf_counter()
             spark = stack.enter_context(open_session(master, f"watersmeet {path.name}", settings(conf)))
         started = time.perf_counter()
+        batches: list[Mapping[str, Any]] = []
+
+        def tell(batch: Mapping[str, Any]) -> None:
+            if as_json:
+                batches.append(batch)
+            _tell(batch, totals)
+
         try:
             work.run(spark, tell)
         except KeyboardInterrupt:
@@ -72,39 +68,20 @@ def run_on_spark(
                 return
             raise
     ran = time.perf_counter()
-    if rows and totals["results"] and (first := first_rows(where, rows)) is not None:
+    if rows and totals["results"] and (first := output.first_rows(where, rows)) is not None:
         show.rows_table(first, total=totals["results"])
     made = [("rows in", show.count(totals["rows"])), ("results", show.count(totals["results"]))]
     bad, late = _by_stream(totals, "bad."), _by_stream(totals, "late.")
     made += told_aside(job, work.bad_in_tables | bad, late)
     show.facts([*made, ("written to", where.path), ("checkpoint", work.checkpoint)])
     if as_json:
-        report({
+        output.report({
             "job": str(path), "engine": master, "plan": _chosen(job, work.plan, work.stats), "metrics": totals,
             "events": [{"batch": b["batch"], **event} for b in batches for event in b["events"]],
             "seconds": {"start": started - began, "run": ran - started},
             "batches": [{n: v for n, v in b.items() if n != "events"} for b in batches],
             "written": [where.path], "checkpoint": work.checkpoint,
         })  # fmt: skip
-
-
-def first_rows(where: Location, count: int) -> pa.Table | None:
-    """Some of the results in the files of an output; None if they can't be read here."""
-    from watersmeet.data import as_table
-    from watersmeet.data.files import FORMATS, find_files
-
-    if where.format not in FORMATS:
-        return None
-    found: list[pa.Table] = []
-    try:
-        for file, kind in find_files(where.path, "output", where.format):
-            found.append(as_table(str(file), "output", format=kind).slice(0, count))
-            count -= found[-1].num_rows
-            if count <= 0:
-                break
-        return pa.concat_tables(t for t in found if t.num_columns)
-    except (WatersmeetError, pa.ArrowException):
-        return None
 
 
 def _chosen(job: Job, plan: str | Plan, stats: Statistics | None) -> str:
