@@ -60,7 +60,7 @@ def refusal(d: Decision) -> str:
         "shorter windows",
     ]
     if d.overload.exact:
-        helps.append("ON OVERLOAD SHED, DIRECT or EVICT to give up some results")
+        helps.append("ON OVERLOAD SHED to give up some results")
     elif d.overload.terms:
         helps.append("lower minimum rates (AT LEAST)")
     return "\n".join([*lines, f"  what helps: {'; '.join(helps)}"])
