@@ -57,7 +57,7 @@ def test_spark_command_shows_first_results_reports_and_refuses_another_query_at_
     refused = call(*run)  # no row has come since
     assert refused.exit_code == 1
     assert refused.stderr.startswith(
-        "error: the state in this checkpoint belongs to another query\n  query: was SELECT"
+        "error: the state in this checkpoint belongs to another query\n  query: was CREATE"
     )
 
 
