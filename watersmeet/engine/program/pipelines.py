@@ -57,7 +57,7 @@ class Pipelines:
             leave,
             fill,
             len(lookups),
-            _may_group(program, ops),
+            may_group(program),
         )
 
 
@@ -118,14 +118,15 @@ def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) 
     return row
 
 
-def _may_group(program: Program, ops: list[list[int]]) -> bool:
+def may_group(program: Program) -> bool:
+    """Whether rows may go through these pipelines together; it depends on the plan and the query alone."""
     kinds = {store.kind for store in program.stores}
+    ops = [op for p in (*program.arrive, *(p for _, p in program.fill)) for op in p]
     return (
         "pool" not in kinds
         and not any(program.leave)
         and all(len(index.columns) == 1 and not index.ordered for store in program.stores for index in store.indexes)
-        and all(op[L.SIMPLE] > 0 for op in ops if op[L.CODE] == L.PROBE)
-        and not ("cache" in kinds and "state" in kinds)
-        and all(len(s.sources) == 1 and not s.witnesses for s in program.stores if s.kind == "cache")
-        and all(op[L.CHECK_FROM] == op[L.CHECK_TO] for op in ops if op[L.CODE] == L.LOOKUP)
+        and all(len(op.key) == 1 and not op.checks for op in ops if isinstance(op, Probe | Lookup))
+        and not any(isinstance(op, Drop) or (isinstance(op, Update) and op.again) for op in ops)
+        and not {"cache", "state"} <= kinds
     )
