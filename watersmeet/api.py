@@ -90,7 +90,7 @@ def run(
         raise e.at(str(text)) from None
     bound = batches.bound
     limit = budget or query.budget
-    chosen = choose(bound, plan, stats, limit, batches.sample())
+    chosen = choose(bound, plan, stats, limit, batches.sample(), batches.whole)
     engine = Engine(bound, chosen, controller or adaptive(plan, stats, limit)(bound), seed=seed)
     engine.load_tables({s.alias: batches.tables[s.stream] for s in bound.sources if s.static})
     made: list[pa.RecordBatch] = []
@@ -175,7 +175,7 @@ def explain(
     from watersmeet.engine.rows.batches import Batches
 
     batches = Batches(query, analyze)
-    stats = stats or observe(batches.bound, batches.sample())
+    stats = stats or observe(batches.bound, batches.sample(), whole=batches.whole)
     result = run(query, analyze, stats=stats, budget=budget, sink=lambda batch: None)
     measured = "\n".join(f"  {name:<20} {value:.6g}" for name, value in result.metrics.items())
     found = decide(batches.bound, priced(stats), budget)
@@ -214,11 +214,13 @@ def choose(
     stats: Statistics | None = None,
     budget: Budget | None = None,
     sample: Mapping[str, Any] | None = None,
+    whole: bool = False,
 ) -> Plan:
     """The plan to run: the one given, or the best of the kind asked for.
 
-    Without statistics they are taken from the sample; without either it is an MJoin along the join graph. If nothing fits the budget, a
-    warning says so, and what the query allows is given up; if it allows nothing, the cheapest plan is taken: it only takes longer.
+    Without statistics they are taken from the sample (whole: it is all that will come); without either it is an MJoin along the
+    join graph. If nothing fits the budget, a warning says so, and what the query allows is given up; if it allows nothing, the
+    cheapest plan is taken: it only takes longer.
     """
     from watersmeet.optimize.along_graph import along_graph
     from watersmeet.optimize.choose import HEAD_ROOM, decide
@@ -241,7 +243,7 @@ def choose(
     if stats is None and sample is not None:
         from watersmeet.engine.estimate import observe
 
-        stats = observe(bound, sample)
+        stats = observe(bound, sample, whole=whole)
     stats = priced(stats)
     found = decide(bound, stats, budget, kind=plan)
     if found.qualified or plan != "auto":

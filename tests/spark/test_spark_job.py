@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,5 +77,10 @@ def test_spark_learns_what_counting_pairs_gives(spark: SparkSession, tmp_path: P
     key, part = made.heavy["R", "a"][0]
     assert key == "0" and part == pytest.approx(11 / 120)
     assert steps[-1][0] == steps[-1][1]
+    windows = wm.parse(
+        f"{JOB.format(tmp_path).split('SELECT')[0]} SELECT R.a FROM R [PARTITION BY a ROWS 4], S [UNBOUNDED] WHERE R.a = S.a"
+    )
+    held = sum(min(n, 4) for n in Counter(r).values())
+    assert wm.learn(windows, history(spark, windows.declarations)).window_tuples == {"R": held, "S": 120}
     made.save(tmp_path / "stats.json")
     assert wm.Statistics.load(tmp_path / "stats.json").selectivity == made.selectivity

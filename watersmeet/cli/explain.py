@@ -52,4 +52,4 @@ def sampled(job: Job) -> Statistics:
     from watersmeet.engine.estimate import observe
 
     tables = {d.name: read_declared(d) for d in job.sources()}
-    return observe(job.bound, {s.alias: tables[s.stream] for s in job.bound.sources})
+    return observe(job.bound, {s.alias: tables[s.stream] for s in job.bound.sources}, whole=True)

@@ -87,6 +87,7 @@ class _Lessons:
         self.distinct: dict[tuple[str, str], float] = {}
         self.heavy: dict[tuple[str, str], tuple[tuple[str, float], ...]] = {}
         self.selectivity: dict[tuple[str, str], float] = {}
+        self.window_tuples: dict[str, float] = {}
 
     def steps(self) -> list[Callable[[], None]]:
         sides = [m for c in self.graph.classes for m in c.members if self._counted(m)]
@@ -94,6 +95,7 @@ class _Lessons:
         made: list[Callable[[], None]] = [lambda a=a: self.look(a) for a in self.bound.aliases]  # type: ignore[misc]
         made += [lambda s=s: self.count(s) for s in sides]  # type: ignore[misc]
         made += [lambda p=p: self.meet(*p) for p in pairs]  # type: ignore[misc]
+        made += [lambda a=s.alias: self.fill(a) for s in self.bound.sources if s.window and s.window.partition]  # type: ignore[misc]
         return made
 
     def _counted(self, side: Side) -> bool:
@@ -160,13 +162,28 @@ class _Lessons:
         both = [self.counts[s].agg(F.sum("n").cast("double").alias("n")).collect()[0]["n"] or 1.0 for s in (a, b)]
         self.selectivity[left, right] = min(max(pairs / (both[0] * both[1]), 1e-12), 1.0)
 
+    def fill(self, alias: str) -> None:
+        """How many rows a PARTITION BY window holds."""
+        source = self.bound.source(alias)
+        assert source.window is not None
+        counts = (
+            self.frames[source.stream].groupBy(*map(column, source.window.partition)).agg(F.count(F.lit(1)).alias("n"))
+        )
+        held = counts.agg(F.sum(F.least("n", F.lit(source.window.size))).alias("held")).collect()[0]["held"]
+        self.window_tuples[alias] = float(held or 1)
+
     def result(self) -> Statistics:
         """All that was measured on whole histories, and from the samples what was not."""
         guess = observe(self.bound, self.samples)
         bytes_ = {a: t.nbytes / t.num_rows for a, t in self.samples.items() if t.num_rows}
         static = {a: n for a, n in self.rows.items() if self.bound.source(a).static}
+        grown = {
+            s.alias: float(max(self.rows[s.alias], 1))
+            for s in self.bound.sources
+            if s.window is not None and s.window.kind == "UNBOUNDED"
+        }
         return Statistics(
             rate={**guess.rate, **self.rate}, selectivity={**guess.selectivity, **self.selectivity},
             distinct={**guess.distinct, **self.distinct}, selection={**guess.selection, **self.selection},
-            table_rows=static, row_bytes=bytes_, heavy=self.heavy, costs=guess.costs,
+            table_rows=static, window_tuples=self.window_tuples | grown, row_bytes=bytes_, heavy=self.heavy, costs=guess.costs,
         )  # fmt: skip
