@@ -133,9 +133,10 @@ def optimize(
 
     policy: among the plans that fit, "least_cpu", "least_memory", "non_dominated" or "any".
     """
+    from watersmeet.optimize.asked import Asked
     from watersmeet.optimize.choose import optimize as search
 
-    return search(parse(query) if isinstance(query, str) else query, priced(stats), budget, policy)
+    return search(parse(query) if isinstance(query, str) else query, priced(stats), budget, Asked(policy))
 
 
 def explain(
@@ -223,6 +224,7 @@ def choose(
     cheapest plan is taken: it only takes longer.
     """
     from watersmeet.optimize.along_graph import along_graph
+    from watersmeet.optimize.asked import Asked
     from watersmeet.optimize.choose import HEAD_ROOM, decide
     from watersmeet.optimize.choose import optimize as search
     from watersmeet.optimize.explain import refusal, shedding
@@ -245,12 +247,12 @@ def choose(
 
         stats = observe(bound, sample, whole=whole)
     stats = priced(stats)
-    found = decide(bound, stats, budget, kind=plan)
+    found = decide(bound, stats, budget, Asked(kind=plan))
     if found.qualified or plan != "auto":
         assert found.plan is not None
         return found.plan
     if found.kept is not None:
-        found = decide(bound, stats, budget, kind=plan, head_room=HEAD_ROOM)
+        found = decide(bound, stats, budget, Asked(kind=plan, head_room=HEAD_ROOM))
     if found.kept is not None and found.retention is None and not found.overload.direct and bound.preserved is None:
         assert found.plan is not None
         warn(f"no exact plan fits the budget\n  {shedding(found)}", BudgetWarning, stacklevel=3)
@@ -265,4 +267,4 @@ def choose(
         BudgetWarning,
         stacklevel=3,
     )
-    return search(exact, stats, kind=plan)
+    return search(exact, stats, asked=Asked(kind=plan))

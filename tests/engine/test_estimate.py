@@ -10,6 +10,7 @@ import pytest
 
 import watersmeet as wm
 from tests.engine.running import stream
+from watersmeet.errors import BudgetWarning
 
 TEXT = "SELECT R.k FROM R [{}], S [ROWS 5] WHERE R.k = S.k"
 
@@ -35,7 +36,7 @@ def test_a_memory_budget_is_held_against_what_windows_were_seen_to_hold(window: 
     ]
     if budget.memory_tuples is not None:
         assert made.plan.memory_tuples == held
-    with pytest.warns(wm.BudgetWarning, match="no plan"):
+    with pytest.warns(BudgetWarning):
         wm.run(TEXT.format(window), {"R": rows(), "S": rows()}, budget=wm.Budget(memory_tuples=held - 1))
 
 

@@ -6,7 +6,9 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
-from watersmeet.model.statistics import Costs
+from watersmeet.model.bind import BoundQuery
+from watersmeet.model.graph import JoinGraph
+from watersmeet.model.statistics import Costs, Statistics
 from watersmeet.optimize.cost import Limits
 from watersmeet.optimize.pareto import Candidate
 from watersmeet.optimize.problem import Problem, Share
@@ -129,3 +131,14 @@ def mixed_problem(n: int, seed: int) -> Problem:
         group = made.predicates[0]
         made = replace(made, shares=(Share("class", group.mask, 3), Share("row", 1 << (n - 2), 2)))
     return replace(made, inner_passes=rng.choice((1, 2)))
+
+
+def random_statistics(bound: BoundQuery, rng: random.Random) -> Statistics:
+    """Anything goes: whatever the numbers, a plan must give the same results."""
+    streams = [s.alias for s in bound.sources if not s.static]
+    return Statistics(
+        rate={s: 10 ** rng.uniform(-1, 3) for s in streams},
+        selectivity={edge: rng.random() for edge in JoinGraph.of(bound).edges if rng.random() < 0.7},
+        table_rows={s.alias: rng.randint(1, 1000) for s in bound.sources if s.static},
+        window_tuples={s: rng.uniform(1, 1000) for s in streams},
+    )

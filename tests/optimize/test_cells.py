@@ -13,6 +13,7 @@ from watersmeet.errors import QueryError
 from watersmeet.lang import parse
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Statistics
+from watersmeet.optimize.asked import Asked
 from watersmeet.optimize.cells import Dimension, _greedy, choose_shares, copies, fullest_cell, prime_factors
 from watersmeet.optimize.choose import decide
 from watersmeet.optimize.problem import Problem
@@ -89,7 +90,7 @@ STATS = Statistics(rate={"R": 10.0, "S": 10.0, "T": 50.0}, selectivity={("R", "S
 
 
 def test_cells_are_part_of_the_plan_and_its_cost() -> None:
-    one, four = (decide(parse(TEXT), STATS, cells=n, kind="mjoin").plan for n in (1, 4))
+    one, four = (decide(parse(TEXT), STATS, asked=Asked(kind="mjoin", cells=n)).plan for n in (1, 4))
     assert one is not None and four is not None
     assert one.cells == ()
     assert four.cells == (("S.b", 4),)  # T is the fastest: it is not copied; R, the slow one, is
@@ -103,11 +104,11 @@ def test_cells_are_part_of_the_plan_and_its_cost() -> None:
 
 def test_cells_without_a_class_split_the_rows_of_one_stream() -> None:
     query = parse("SELECT R.a FROM R [RANGE 10 SECONDS], S [RANGE 10 SECONDS] WHERE R.a < S.a")
-    plan = decide(query, Statistics(rate={"R": 10.0, "S": 90.0}), cells=3).plan
+    plan = decide(query, Statistics(rate={"R": 10.0, "S": 90.0}), asked=Asked(cells=3)).plan
     assert plan is not None
     assert plan.cells == (("S", 3),)
 
 
 def test_bad_number_of_cells() -> None:
     with pytest.raises(QueryError, match="1 or more"):
-        decide(parse(TEXT), STATS, cells=0)
+        decide(parse(TEXT), STATS, asked=Asked(cells=0))

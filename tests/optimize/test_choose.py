@@ -13,7 +13,7 @@ from watersmeet.lang import parse
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Costs, Statistics
-from watersmeet.optimize import decide, explain_plan, optimize
+from watersmeet.optimize import Asked, decide, explain_decision, explain_plan, optimize
 from watersmeet.optimize.choose import decide_problem
 from watersmeet.optimize.cost import Limits, price
 from watersmeet.optimize.from_query import state_problem
@@ -67,7 +67,7 @@ def test_paper_set_4_from_its_text() -> None:
     ],
 )
 def test_policies(policy: str, root: str) -> None:
-    plan = optimize(parse(chain()), SET_4, Budget(cpu=40, memory_tuples=80_000), policy)
+    plan = optimize(parse(chain()), SET_4, Budget(cpu=40, memory_tuples=80_000), Asked(policy))
     assert str(plan.root) == root
 
 
@@ -77,11 +77,11 @@ def test_conform_every_search_and_policy_keeps_the_limits(search: str, policy: s
     for kind in ("chain", "star", "cycle"):
         for n in (3, 6, 9):
             problem = random_problem(kind, n, 1)
-            free = decide_problem(problem, Limits(), policy, search)
+            free = decide_problem(problem, Limits(), Asked(policy, search))
             assert free.plan is not None and free.qualified
             bill = price(problem, free.plan.root)
             tight = Limits(bill.cpu * 1.01, bill.memory * 1.01)
-            found = decide_problem(problem, tight, policy, search)
+            found = decide_problem(problem, tight, Asked(policy, search))
             assert found.plan is not None and found.qualified
             bill = price(problem, found.plan.root)
             assert tight.allow(bill.cpu, bill.memory)
@@ -98,7 +98,7 @@ def test_budget_of_the_query_and_bytes() -> None:
     with pytest.raises(NoQualifiedPlan, match="proven"):
         optimize(parse(text), wide)
     assert decide(parse(text), SET_4, Budget(cpu=40)).limits == Limits(40.0, inf)  # the argument overrides the text
-    assert decide(parse(text), SET_4, head_room=0.5).limits.cpu == 18.0
+    assert decide(parse(text), SET_4, asked=Asked(head_room=0.5)).limits.cpu == 18.0
 
 
 def test_no_qualified_plan_proven_by_bounds() -> None:
@@ -157,10 +157,10 @@ def test_evict_and_direct() -> None:
 
 def test_kinds_that_are_asked_for() -> None:
     for kind, root in (("mjoin", "(A B C D)"), ("xjoin", "((A B) (C D))")):
-        assert str(optimize(parse(chain()), SET_4, Budget(cpu=1), kind=kind).root) == root
+        assert str(optimize(parse(chain()), SET_4, Budget(cpu=1), Asked(kind=kind)).root) == root
     for bad in ({"kind": "bushy"}, {"search": "magic"}, {"policy": "best"}):
         with pytest.raises(PlanError, match="unknown"):
-            optimize(parse(chain()), SET_4, **bad)  # type: ignore[arg-type]
+            Asked(**bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_columns_must_say_whose_they_are_where_nothing_is_declared() -> None:
 
 
 def test_explain_says_all_that_was_asked() -> None:
-    text = explain_plan(parse(chain()), SET_4, Budget(cpu=35.9, memory_tuples=50_000), steps=True, cells=1)
+    text = explain_decision(decide(parse(chain()), SET_4, Budget(cpu=35.9, memory_tuples=50_000)), steps=True)
     for said in (
         "Plan ((A B) C D): a mixed tree", "35.56 cores of 35.9 cores (99%)", "24,000 tuples of 50,000 tuples (48%)",
         "16,000,000 results/s", "join (A B)", "out/s", "total", "nearest misses", "too much CPU", "too much memory",
@@ -275,7 +275,7 @@ def test_explain_says_all_that_was_asked() -> None:
     shed = explain_plan(parse(chain(more="ON OVERLOAD SHED")), SET_4, Budget(cpu=10))
     for said in ("Given up", "drop boxes keep", "throughput kept", "of 16,000,000 results/s"):
         assert said in shed, said
-    split = explain_plan(parse(chain()), SET_4, cells=4)
+    split = explain_plan(parse(chain()), SET_4, asked=Asked(cells=4))
     assert "4 cells" in split and "copies of each tuple" in split
     none = explain_plan(parse(chain()), SET_4, Budget(cpu=1))
     assert none.startswith("no plan fits CPU 1") and "proven" in none
@@ -321,14 +321,14 @@ def three(window: str = "RANGE 10 SECONDS", where: str = TREE, end: str = "") ->
 
 @pytest.mark.parametrize("search", ["pareto", "two_layer"])
 def test_groups_make_a_plan_of_one_node_the_cheaper_one(search: str) -> None:
-    apart, together = (optimize(parse(three()), grouped(x), search=search) for x in (1.0, 0.6))
+    apart, together = (optimize(parse(three()), grouped(x), asked=Asked(search=search)) for x in (1.0, 0.6))
     assert str(apart.root) == "((R S) T)"
     assert together.kind == "mjoin"
-    one_node = optimize(parse(three()), grouped(1.0), kind="mjoin")
+    one_node = optimize(parse(three()), grouped(1.0), asked=Asked(kind="mjoin"))
     assert together.cpu is not None and apart.cpu is not None and one_node.cpu is not None
     assert together.cpu == pytest.approx(0.6 * one_node.cpu)
     assert together.cpu < apart.cpu
-    assert optimize(parse(three()), grouped(0.6), kind="xjoin").cpu == pytest.approx(apart.cpu)
+    assert optimize(parse(three()), grouped(0.6), asked=Asked(kind="xjoin")).cpu == pytest.approx(apart.cpu)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_groups_give_searches_one_bill() -> None:
             grouped=True,
             costs=replace(Costs(), together=0.5),
         )
-        exact, climbed = (decide_problem(problem, Limits(), search=s) for s in ("pareto", "two_layer"))
+        exact, climbed = (decide_problem(problem, Limits(), Asked(search=s)) for s in ("pareto", "two_layer"))
         for d in (exact, climbed):
             for _, found in d.seen:
                 assert found.cpu == pytest.approx(d.costs.cpu(found.shape)), f"seed {seed}: {found}"

@@ -7,14 +7,12 @@ from random import Random
 
 import pytest
 
+from tests.optimize.problems import random_statistics
 from watersmeet.errors import NoQualifiedPlan
-from watersmeet.model.bind import BoundQuery
 from watersmeet.model.budget import Budget
-from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import Overload
-from watersmeet.model.statistics import Statistics
-from watersmeet.optimize import decide, explain_decision, optimize
+from watersmeet.optimize import Asked, decide, explain_decision, optimize
 from watersmeet.optimize.policy import POLICIES
 from watersmeet.optimize.sketch import planned
 from watersmeet.testing import random_query
@@ -22,16 +20,6 @@ from watersmeet.testing import random_query
 OVERLOADS = (
     Overload(), Overload(shed=True), Overload(evict=True), Overload(evict=True, shed=True), Overload(direct=True),
 )  # fmt: skip
-
-
-def random_statistics(bound: BoundQuery, rng: Random) -> Statistics:
-    streams = [s.alias for s in bound.sources if not s.static]
-    return Statistics(
-        rate={s: 10 ** rng.uniform(-1, 3) for s in streams},
-        selectivity={edge: rng.random() for edge in JoinGraph.of(bound).edges if rng.random() < 0.7},
-        table_rows={s.alias: rng.randint(1, 1000) for s in bound.sources if s.static},
-        window_tuples={s: rng.uniform(1, 1000) for s in streams},
-    )
 
 
 def random_budget(rng: Random, cpu: float, tuples: float) -> Budget:
@@ -49,16 +37,16 @@ def test_conform_a_plan_within_the_budget_or_a_refusal(seed: int) -> None:
     bound = planned(random_query(rng))
     bound = replace(bound, query=replace(bound.query, overload=rng.choice(OVERLOADS)))
     stats, cells = random_statistics(bound, rng), rng.choice((1, 1, 2, 6))
-    free = decide(bound, stats, cells=cells)
+    free = decide(bound, stats, asked=Asked(cells=cells))
     assert free.plan is not None and free.plan.cpu is not None and free.plan.memory_tuples is not None
     budget = random_budget(rng, free.plan.cpu, free.plan.memory_tuples)
     policy = rng.choice(POLICIES)
     search = rng.choice(("auto", "pareto", "two_layer"))
-    decision = decide(bound, stats, budget, policy, cells=cells, search=search)
+    decision = decide(bound, stats, budget, Asked(policy, search, cells=cells))
     assert explain_decision(decision, steps=True)
     if decision.plan is None:
         with pytest.raises(NoQualifiedPlan) as caught:
-            optimize(bound, stats, budget, policy, cells=cells, search=search)
+            optimize(bound, stats, budget, Asked(policy, search, cells=cells))
         assert caught.value.nearest
         return
     plan, bill = decision.plan, decision.estimate
@@ -69,5 +57,5 @@ def test_conform_a_plan_within_the_budget_or_a_refusal(seed: int) -> None:
     assert decision.limits.allow(0.0, bill.memory) or relieved.evict
     if not plan.keep and plan.retention is None and not decision.relief:
         assert decision.qualified
-    again = optimize(bound, stats, budget, policy, cells=cells, search=search)
+    again = optimize(bound, stats, budget, Asked(policy, search, cells=cells))
     assert again == plan

@@ -14,7 +14,7 @@ from watersmeet.lang import parse
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Statistics
-from watersmeet.optimize import optimize
+from watersmeet.optimize import Asked, optimize
 from watersmeet.optimize.choose import decide
 from watersmeet.testing import same_rows
 
@@ -65,7 +65,7 @@ def test_equiv_plans_within_budgets_and_the_plan_as_written(kind: str, n: int) -
         budget = Budget(cpu=candidate.cpu * 1.0001, memory_tuples=int(candidate.memory) + 1)
         for policy, search in (("least_cpu", "pareto"), ("least_memory", "pareto"), ("any", "two_layer")):
             try:
-                plan = optimize(query, stats, budget, policy, search=search)
+                plan = optimize(query, stats, budget, Asked(policy, search))
             except NoQualifiedPlan:
                 assert search == "two_layer"  # hill climbing may miss it, the exact search may not
                 continue

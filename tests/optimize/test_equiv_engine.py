@@ -8,27 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.optimize.problems import random_statistics
 from watersmeet.api import run
 from watersmeet.lang import parse
-from watersmeet.model.bind import BoundQuery
-from watersmeet.model.graph import JoinGraph
 from watersmeet.model.plan import Plan
 from watersmeet.model.statistics import Statistics
-from watersmeet.optimize import optimize
+from watersmeet.optimize import Asked, optimize
 from watersmeet.optimize.cost import price
 from watersmeet.optimize.from_query import state_problem
 from watersmeet.optimize.sketch import planned
 from watersmeet.testing import random_case, same_rows
-
-
-def random_statistics(bound: BoundQuery, rng: Random) -> Statistics:
-    """Anything goes: whatever the numbers, the plan must give the same results."""
-    streams = [s.alias for s in bound.sources if not s.static]
-    return Statistics(
-        rate={s: 10 ** rng.uniform(-1, 3) for s in streams},
-        selectivity={edge: rng.random() for edge in JoinGraph.of(bound).edges if rng.random() < 0.7},
-        table_rows={s.alias: rng.randint(1, 1000) for s in bound.sources if s.static},
-    )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -38,7 +27,7 @@ def test_equiv_optimized_plans_give_what_the_query_means(seed: int) -> None:
     bound = planned(case.query)
     stats = random_statistics(bound, rng)
     written = Plan.left_deep(bound.aliases)
-    for plan in (optimize(bound, stats), optimize(bound, stats, policy="least_memory"), optimize(bound), written):
+    for plan in (optimize(bound, stats), optimize(bound, stats, asked=Asked("least_memory")), optimize(bound), written):
         found = run(case.query, case.batches, plan=plan).rows
         assert found is not None
         difference = same_rows(found, case.expected)

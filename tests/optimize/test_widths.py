@@ -43,6 +43,7 @@ CASES = [
     ("star", "((A B) C D)", STAR, "RANGE", 1300, ("x",)),
     ("rows", "((A B) C)", CHAIN, "ROWS", 2000, ("x", "text")),
     ("partitions", "(A B C)", CHAIN, "PARTITION", 5, ("x",)),
+    ("partitions by text", "(A B C)", CHAIN, "PARTITION BY TEXT", 5, ("x",)),
     ("comparison", "(A B C)", "A.x = B.x AND B.y = C.y AND A.z < C.z", "RANGE", 600, ("x",)),
     ("joined by text", "((A B) C)", "A.long = B.long AND B.y = C.y", "RANGE", 1500, ("x",)),
 ]
@@ -81,6 +82,7 @@ def test_bytes_of_a_plan_are_as_the_engine_holds(
     names = "".join(sorted(set(plan) & set("ABCD")))
     shown = {
         "RANGE": f"[RANGE {size * 1000} MICROSECONDS]", "ROWS": f"[ROWS {size}]", "PARTITION": f"[PARTITION BY x ROWS {size}]",
+        "PARTITION BY TEXT": f"[PARTITION BY text ROWS {size}]",
     }[window]  # fmt: skip
     chosen = ", ".join(f"{n}.{c} AS {n}_{c}" for n in names for c in columns) or "1 AS one"
     declared = "".join(
@@ -95,7 +97,8 @@ def test_bytes_of_a_plan_are_as_the_engine_holds(
         for _ in engine.feed(given):
             pass
     stats = Statistics(
-        rate=dict.fromkeys(names, 1000.0), distinct={(n, c): 1000.0 for n in names for c in ("x", "y", "z", "long")}
+        rate=dict.fromkeys(names, 1000.0),
+        distinct={(n, c): 1000.0 for n in names for c in ("x", "y", "z", "text", "long")},
     )
     bill = price(state_problem(bound, stats, Budget(memory=1 << 30)).problem, Plan.parse(plan).root)
     held = engine.metrics()

@@ -8,7 +8,8 @@
 as text.
 """
 
+from watersmeet.optimize.asked import Asked
 from watersmeet.optimize.choose import Decision, decide, optimize
 from watersmeet.optimize.explain import explain_decision, explain_plan
 
-__all__ = ["Decision", "decide", "explain_decision", "explain_plan", "optimize"]
+__all__ = ["Asked", "Decision", "decide", "explain_decision", "explain_plan", "optimize"]

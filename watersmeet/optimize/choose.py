@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from math import floor, inf, log10
 from typing import Final
 
-from watersmeet.errors import NoQualifiedPlan, PlanError
+from watersmeet.errors import NoQualifiedPlan
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Node, Plan, Retention
 from watersmeet.model.query import Overload, Query
 from watersmeet.model.statistics import Statistics
+from watersmeet.optimize.asked import ANYTHING, Asked
 from watersmeet.optimize.binary_tree import best_binary_tree
 from watersmeet.optimize.bounds import LowerBounds, lower_bounds
 from watersmeet.optimize.cells import choose_shares
@@ -27,15 +28,13 @@ from watersmeet.optimize.group_selection import excess
 from watersmeet.optimize.kept import Kept
 from watersmeet.optimize.node_costs import NodeCosts
 from watersmeet.optimize.pareto import MAX_STREAMS, Candidate, pareto_front
-from watersmeet.optimize.policy import check_policy, pick
+from watersmeet.optimize.policy import pick
 from watersmeet.optimize.problem import Problem
 from watersmeet.optimize.sketch import planned
 from watersmeet.optimize.two_layer import two_layer
 from watersmeet.optimize.which_plan import best_approximation
 
 EXACT_STREAMS: Final = 8  # up to here the exact search is quick enough to be the first choice
-SEARCHES: Final = ("auto", "pareto", "two_layer")
-KINDS: Final = ("auto", "mjoin", "xjoin")
 DEFAULT_RETENTION: Final = "heeb"
 TINY: Final = 1e-300  # stands for a bound of 0, which nothing can be measured against
 
@@ -131,23 +130,10 @@ class Decision:
 
 
 def optimize(
-    query: BoundQuery | Query,
-    stats: Statistics | None = None,
-    budget: Budget | None = None,
-    policy: str = "least_cpu",
-    *,
-    search: str = "auto",
-    kind: str = "auto",
-    cells: int = 1,
-    head_room: float = 0.0,
+    query: BoundQuery | Query, stats: Statistics | None = None, budget: Budget | None = None, asked: Asked = ANYTHING
 ) -> Plan:
-    """The plan for a query under a budget (the query's own if none is given). Raises NoQualifiedPlan.
-
-    policy: any, least_cpu, least_memory or non_dominated, among plans that fit. search: auto, pareto or two_layer.
-    kind: auto, mjoin or xjoin (the best binary tree); one that is asked for is given whatever the budget. cells: into
-    how many the join is split. head_room: part of the CPU to leave free.
-    """
-    decision = decide(query, stats, budget, policy, search=search, kind=kind, cells=cells, head_room=head_room)
+    """The plan for a query under a budget (the query's own if none is given). Raises NoQualifiedPlan."""
+    decision = decide(query, stats, budget, asked)
     plan = decision.plan
     if plan is not None:
         return plan
@@ -160,46 +146,31 @@ def optimize(
 
 
 def decide(
-    query: BoundQuery | Query,
-    stats: Statistics | None = None,
-    budget: Budget | None = None,
-    policy: str = "least_cpu",
-    *,
-    search: str = "auto",
-    kind: str = "auto",
-    cells: int = 1,
-    head_room: float = 0.0,
+    query: BoundQuery | Query, stats: Statistics | None = None, budget: Budget | None = None, asked: Asked = ANYTHING
 ) -> Decision:
     """The plan, or none, with all reasons."""
-    check_policy(policy)
-    for value, known, what in ((search, SEARCHES, "search"), (kind, KINDS, "kind of plan")):
-        if value not in known:
-            raise PlanError(f"unknown {what} '{value}'; known: {', '.join(known)}")
     bound = planned(query)
     budget = budget if budget is not None else bound.query.budget
     stated = state_problem(bound, stats, budget)
-    problem = replace(stated.problem, shares=choose_shares(stated.problem, stated.dimensions, cells))
-    return decide_problem(
-        problem, Limits.of(budget, head_room), policy, search, kind, bound.query.overload, budget, stated.assumptions
-    )
+    problem = replace(stated.problem, shares=choose_shares(stated.problem, stated.dimensions, asked.cells))
+    limits = Limits.of(budget, asked.head_room)
+    return decide_problem(problem, limits, asked, bound.query.overload, budget, stated.assumptions)
 
 
 def decide_problem(
     problem: Problem,
     limits: Limits,
-    policy: str = "least_cpu",
-    search: str = "auto",
-    kind: str = "auto",
+    asked: Asked = ANYTHING,
     overload: Overload | None = None,
     budget: Budget | None = None,
     assumptions: tuple[str, ...] = (),
 ) -> Decision:
     """The same from plain numbers."""
     now = Decision(
-        problem, limits, budget, policy, overload or Overload(), lower_bounds(problem), NodeCosts(problem), search,
+        problem, limits, budget, asked.policy, overload or Overload(), lower_bounds(problem), NodeCosts(problem), asked.search,
         assumptions=assumptions,
     )  # fmt: skip
-    steps = STEPS if kind == "auto" else (mjoin_only if kind == "mjoin" else xjoin_only, take_it)
+    steps = STEPS if asked.kind == "auto" else (mjoin_only if asked.kind == "mjoin" else xjoin_only, take_it)
     for step in steps:
         after = step(now)
         if after != now:

@@ -9,6 +9,7 @@ from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Leaf, Node, Tree, default_orders, nodes
 from watersmeet.model.query import Query
 from watersmeet.model.statistics import Costs, Statistics
+from watersmeet.optimize.asked import ANYTHING, Asked
 from watersmeet.optimize.cells import copies
 from watersmeet.optimize.choose import Decision, decide
 from watersmeet.optimize.cost import Limits, Part, price
@@ -23,20 +24,10 @@ SHOWN = 5  # plans looked at that are listed
 
 
 def explain_plan(
-    query: BoundQuery | Query,
-    stats: Statistics | None = None,
-    budget: Budget | None = None,
-    policy: str = "least_cpu",
-    *,
-    search: str = "auto",
-    kind: str = "auto",
-    cells: int = 1,
-    head_room: float = 0.0,
-    steps: bool = False,
+    query: BoundQuery | Query, stats: Statistics | None = None, budget: Budget | None = None, asked: Asked = ANYTHING
 ) -> str:
-    """What `optimize` would choose for the same arguments, and why; `steps`: also what each step did."""
-    found = decide(query, stats, budget, policy, search=search, kind=kind, cells=cells, head_room=head_room)
-    return explain_decision(found, steps)
+    """What `optimize` would choose for the same arguments, and why."""
+    return explain_decision(decide(query, stats, budget, asked))
 
 
 def explain_decision(d: Decision, steps: bool = False) -> str:

@@ -10,7 +10,7 @@ each tuple; a state grows by half when more than three quarters of it are alive,
 go in pieces, and small pieces are merged: of a window below 65,536 tuples there lie 1 to 6 times as many rows as it holds, of a larger
 one as many more as a piece has. What is planned for was measured: the middle of some thirty windows and a dozen states. An index is
 counted for each join key; which ones there are depends on the plan. Payload is what SELECT and the predicates on complete
-combinations look at.
+combinations look at, and PARTITION BY columns that are hashed.
 
 `tests/optimize/test_widths.py` holds it to the engine within a factor of 1.5, for whole plans and for each inner state; the factors were
 fitted to its plans, whose windows hold 600 to 5,000 tuples.
@@ -98,7 +98,17 @@ def _needed(bound: BoundQuery, alias: str) -> set[str]:
     looked_at: list[Expr] = [e for _, e in bound.outputs] + list(graph.residuals)
     looked_at += [m.expr for c in graph.classes for m in c.members if not _exact(m.expr)]
     looked_at += [s.expr for c in graph.comparisons for s in (c.left, c.right) if not _exact(s.expr)]
-    return {n.name for e in looked_at for n in walk(e) if isinstance(n, Column) and n.stream == alias}
+    return _proof(bound.source(alias)) | {
+        n.name for e in looked_at for n in walk(e) if isinstance(n, Column) and n.stream == alias
+    }
+
+
+def _proof(source: BoundSource) -> set[str]:
+    """The PARTITION BY columns if they are hashed: rows must show which partition they are of."""
+    by = source.window.partition if source.window is not None else ()
+    fields = [f for name in by if (f := source.schema.find(name)) is not None]
+    hashed = len(fields) > 1 or any(not _exact(Column(source.alias, f.name, f.type)) for f in fields)
+    return {f.name for f in fields} if hashed else set()
 
 
 def _exact(expr: Expr) -> bool:
