@@ -46,7 +46,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("make", "why"), BAD, ids=lambda x: x.__name__ if callable(x) else "")
-def test_conform_a_folder_that_others_could_fill_is_refused_if_it_is_named(
+def test_a_folder_that_others_could_fill_is_refused_if_it_is_named(
     make: object, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert callable(make)
@@ -60,7 +60,7 @@ def test_conform_a_folder_that_others_could_fill_is_refused_if_it_is_named(
 
 @pytest.mark.parametrize("place", ["temporary", "home"])
 @pytest.mark.parametrize(("make", "why"), BAD, ids=lambda x: x.__name__ if callable(x) else "")
-def test_conform_a_folder_that_others_could_fill_is_passed_by_if_it_is_not(
+def test_a_folder_that_others_could_fill_is_passed_by_if_it_is_not(
     make: object, why: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert callable(make)
@@ -80,7 +80,7 @@ def test_conform_a_folder_that_others_could_fill_is_passed_by_if_it_is_not(
         assert made != private_folder("kernel-x"), "a fresh one each time"
 
 
-def test_conform_a_folder_inside_the_cache_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_inside_the_cache_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATERSMEET_CACHE", str(tmp_path / "cache"))
     made = private_folder("kernel-x")
     assert made == tmp_path / "cache/kernel-x" == private_folder("kernel-x")

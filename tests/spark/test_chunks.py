@@ -97,7 +97,7 @@ def test_older_layouts_are_read_and_an_unknown_one_refused() -> None:
         Manifest.read(json.dumps({**manifest, "layout": 99}))
 
 
-def test_conform_layout_2_is_read() -> None:
+def test_layout_2_is_read() -> None:
     _, chunks = _chunks()
     chunks.add(0, _rows(0, 100))
     manifest = json.loads(chunks.manifest.text())
@@ -111,7 +111,7 @@ def test_conform_layout_2_is_read() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_conform_one_bit_flipped_in_a_chunk_is_refused(seed: int) -> None:
+def test_one_bit_flipped_in_a_chunk_is_refused(seed: int) -> None:
     """Below Spark's own checksums: it gave other answers, or worse."""
     store, chunks = _chunks()
     for batch in range(3):
@@ -128,7 +128,7 @@ def test_conform_one_bit_flipped_in_a_chunk_is_refused(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_conform_one_bit_flipped_in_a_manifest_is_refused(seed: int) -> None:
+def test_one_bit_flipped_in_a_manifest_is_refused(seed: int) -> None:
     _, chunks = _chunks()
     chunks.add(0, _rows(0, 100))
     chunks.manifest.watermark = 123_456_789
@@ -139,7 +139,7 @@ def test_conform_one_bit_flipped_in_a_manifest_is_refused(seed: int) -> None:
         Manifest.read(data.decode())
 
 
-def test_conform_a_chunk_that_is_not_there_is_refused() -> None:
+def test_a_chunk_that_is_not_there_is_refused() -> None:
     store, chunks = _chunks()
     chunks.add(0, _rows(0, 100))
     store.chunks.clear()
@@ -147,7 +147,7 @@ def test_conform_a_chunk_that_is_not_there_is_refused() -> None:
         chunks.load(0)
 
 
-def test_conform_the_state_of_another_hash_is_refused_in_words() -> None:
+def test_the_state_of_another_hash_is_refused_in_words() -> None:
     """Fingerprints have a few hashed values in them; these are of the hash that was used before SipHash."""
     mine = {"query": "SELECT 1", "hash": route_hash_check()}
     check_fingerprint(mine, dict(mine))

@@ -44,7 +44,7 @@ PLAIN: Final = ("\\", "%", "_", "a", "ab", "C:", ".", "*", "(", "\n", "\x00", "Ã
 @example(r"%\\", [["a", "\\"], ["a"], ["a", "\\", "\\"]])
 @example(r"%a\%%", [["a", "%"], ["a", "\\", "%"], ["a"]])
 @example("", [[], ["a"]])
-def test_conform_like_of_a_column_is_like_of_each_row(pattern: str, drawn: list[list[str]]) -> None:
+def test_like_of_a_column_is_like_of_each_row(pattern: str, drawn: list[list[str]]) -> None:
     # besides what was drawn: what the pattern itself says, with something in the place of wildcards
     literal = pattern.replace(r"\\", "\x01").replace(r"\%", "\x02").replace(r"\_", "\x03")
     near = [
