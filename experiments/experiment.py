@@ -116,7 +116,7 @@ def keep_config(folder: Path, config: Config, afresh: bool, parts: list[str]) ->
             (folder / f"{name}.csv").unlink(missing_ok=True)
     elif path.exists() and path.read_text() != text:
         raise WatersmeetError(
-            f"the results in {folder.name}/ were made with another config\n  run with --afresh to make them anew"
+            f"the results in {folder.name}/ were made with another config\n  run with --afresh to make them again"
         )
     path.write_text(text)
 

@@ -97,7 +97,7 @@ def test_refuses_an_output_and_a_checkpoint_that_do_not_belong_together(folder: 
     (folder / "out.checkpoint" / "commits" / "0").touch()
     assert refused() == (
         "error: the output 'out' is gone, but the checkpoint 'out.checkpoint' says that results were written there\n"
-        "  to start anew remove 'out.checkpoint' too\n"
+        "  to start again remove 'out.checkpoint' too\n"
     )
     check_together("late", "out.checkpoint", ours=True, aside=True)  # a job may be given a place for late rows later
     (folder / "out" / "_spark_metadata").mkdir()

@@ -1,4 +1,4 @@
-"""The cache of compiled code: the same package at another place, with other file times, is not compiled anew."""
+"""The cache of compiled code: the same package at another place, with other file times, is not compiled again."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _controller(query: Query) -> RandomChanges:
 
 
 def _counts(run: Run) -> dict[str, Any]:
-    """What must not depend on moves: not clocks, nor the bytes of rows, which Arrow packs anew when they are pickled."""
+    """What must not depend on moves: not clocks, nor the bytes of rows, which Arrow packs again when they are pickled."""
     return {k: v for k, v in run.engine.metrics().items() if not k.endswith("seconds") and k != "payload_bytes"}
 
 

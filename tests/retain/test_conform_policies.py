@@ -95,7 +95,7 @@ def test_conform_scores_in_batches_are_those_one_by_one(name: str) -> None:
     assert isinstance(one, Scored)
     given = cached("walk") if name == "lfd" else joined("uniform trend")
     if name == "rand":
-        pytest.skip("draws anew for each score")
+        pytest.skip("draws again for each score")
     state = one.prepare(given, 5, 1)
     of = type(one)
     rng = np.random.default_rng(1)

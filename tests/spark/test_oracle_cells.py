@@ -43,7 +43,7 @@ def test_oracle_cells_in_shared_memory(seed: int, tmp_path: Path) -> None:
     made = local.run(case.batches)
     assert (wrong := same_rows(made, case.expected)) is None, f"{wrong}\n{case}"
     if seed % 2 == 0:
-        assert sum(m["rebuilt"] for m in local.metrics) <= 2, "a cell was built anew although it lay in shared memory"
+        assert sum(m["rebuilt"] for m in local.metrics) <= 2, "a cell was rebuilt although it lay in shared memory"
 
 
 @pytest.mark.long

@@ -117,7 +117,7 @@ class _FirstWithout(LocalCells):
 
 @pytest.mark.parametrize("seed", [2, 3, 7, 8, 14, 27])
 def test_a_cell_that_found_no_shared_memory_moves_there_later(tmp_path: Path, seed: int) -> None:
-    """Else it would be built anew whenever another worker gets it, and lie in each of them."""
+    """Else it would be rebuilt whenever another worker gets it, and lie in each of them."""
     case = random_case(seed)
     local = _FirstWithout(case.query, case.plan, 2, Random(1), 0.0, tmp_path)
     made = local.run(case.batches)

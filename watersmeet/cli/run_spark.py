@@ -27,7 +27,7 @@ def run_on_spark(
     job = Job.load(path)
     if overwrite:
         raise DataError(
-            "--overwrite: on Spark a job goes on from its checkpoint\n  to start anew remove its output and its checkpoint"
+            "--overwrite: on Spark a job goes on from its checkpoint\n  to start again remove its output and its checkpoint"
         )
     if into == output.STDOUT:
         raise DataError("--into -: Spark writes from many processes, none of which has this stdout\n  name a folder")

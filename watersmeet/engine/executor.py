@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,36 +12,23 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine.cache_audit import audit
-from watersmeet.engine.cache_counts import cache_counts
-from watersmeet.engine.control import (
-    ENDLESS,
-    CacheCount,
-    Change,
-    Controller,
-    EventLog,
-    OpCount,
-    Static,
-    StoreCount,
-    caches_text,
-)  # fmt: skip
-from watersmeet.engine.inspect import View, view
+from watersmeet.engine.control import ENDLESS, Change, Controller, EventLog, Static, caches_text
 from watersmeet.engine.kernel.fill import fill
 from watersmeet.engine.kernel.run import run
-from watersmeet.engine.metrics import Meter, Totals, bank, counted, moved, operators, stores
+from watersmeet.engine.metrics import Meter, Totals, bank
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.compile import compile_plan
 from watersmeet.engine.program.tables import Frame, Group
 from watersmeet.engine.rows.gather import Gather
-from watersmeet.engine.rows.intake import Intake, Rows
+from watersmeet.engine.rows.intake import Rows, intake_of
 from watersmeet.engine.rows.payload import Payload
 from watersmeet.engine.rows.pieces import cuts, laid_out
 from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.snapshot import Snapshot
 from watersmeet.engine.store.arena import Allocate, Arena
+from watersmeet.engine.watched import Watched
 from watersmeet.errors import PlanError, StateError
 from watersmeet.model.bind import BoundQuery
-from watersmeet.model.graph import JoinGraph
 from watersmeet.model.needs import needed_schema
 from watersmeet.model.plan import Plan
 from watersmeet.model.program import Program
@@ -57,7 +44,7 @@ SLACK = 1 << 16  # rows of payload that a PARTITION BY window may keep beyond tw
 Progress = Callable[[int, int], None]
 
 
-class Engine:
+class Engine(Watched):
     """One query, running. `feed` takes the rows that are next and yields results as Arrow batches.
 
     controller: is stepped after each so many arrivals as it says, between two tuples, and at the end of each feed; what it decides is
@@ -82,7 +69,7 @@ class Engine:
         self.totals, self.events = Totals(), EventLog()
         self.gather = Gather(bound, self.program.late)
         self.output = self.gather.output
-        self.intakes = [self._intake(i) for i in range(len(bound.sources))]
+        self.intakes = [intake_of(bound, i, self.program.columns[i], self.gather) for i in range(len(bound.sources))]
         self._set_shed()
         self.payloads = [Payload(self.gather.schema(s.alias)) for s in bound.sources]
         self.streams = {s.alias: i for i, s in enumerate(bound.sources) if not s.static}
@@ -144,18 +131,6 @@ class Engine:
             pieces=tuple(list(p.pieces) for p in self.payloads),
             unmatched=self.gather.unmatched,
         )
-
-    def _intake(self, number: int) -> Intake:
-        bound, source, columns = self.bound, self.bound.sources[number], self.program.columns[number]
-        implied = tuple(expr for alias, expr in JoinGraph.of(bound).implied if alias == source.alias)
-        joins = (side for p in (*bound.equalities, *bound.comparisons) for side in (p.left, p.right))
-        encoded = frozenset(columns)
-        sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in encoded)
-        unmatched = self.gather.unmatched if source.alias == bound.preserved else None
-        return Intake(
-            source, bound.selections[source.alias], columns, self.gather.needs(source.alias), implied, tuple(sides),
-            bound.chosen, unmatched,
-        )  # fmt: skip
 
     def _set_shed(self) -> None:
         """Which rows are given up from now on."""
@@ -301,7 +276,7 @@ class Engine:
         self.meter.begin(given, np.array([some.thinned if some else 1.0 for some in rows]))
         while True:
             arena = self.arena
-            self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out anew
+            self.walkers[:, [L.OUTERS, L.INNERS]] = 0  # rows are others, or the arena is laid out again
             self.control[L.PREFETCHES] = arena.bytes > CACHE
             if not self.control[L.GROUP_ROWS]:  # else some of what the windows hold has left, for the group under way
                 self.control[L.HOLDS] = arena.tuples
@@ -413,41 +388,6 @@ class Engine:
                     break
                 arena.grow(int(self.control[L.WANTED]))
         self._note_peak()
-
-    def sweep(self) -> None:
-        """Take dead entries out of all inner states, so that counts are of live ones."""
-        self.arena.sweep_states()
-
-    def metrics(self) -> dict[str, Any]:
-        """What has happened so far, as numbers by name."""
-        made, unmatched = asdict(self.totals), self.gather.unmatched
-        for name, count in counted(self.arena).items():
-            made[name] += count
-        made["state_tuples"] = self.arena.tuples
-        made["state_bytes"] = self.arena.bytes
-        made["cache_bytes"] = 8 * int(self.arena.S[self.arena.caches.start :, L.WORDS].sum())
-        made["payload_bytes"] = sum(p.bytes for p in self.payloads) + (unmatched.bytes if unmatched else 0)
-        return made
-
-    def operators(self) -> tuple[OpCount, ...]:
-        """The steps of all pipelines of the plan in use, with their counts since it came into use."""
-        return operators(self.arena, self.arena.counters)
-
-    def caches(self) -> tuple[CacheCount, ...]:
-        """The caches of the plan in use, with what they have done since it came into use."""
-        return cache_counts(self.arena, self.arena.counters, moved(self.arena))
-
-    def audit(self) -> int:
-        """Check by brute force that all entries of all caches are right, for tests. Returns how many there are."""
-        return audit(self.arena)
-
-    def stores(self) -> tuple[StoreCount, ...]:
-        """The windows, then the inner states: what they hold, and what has come and gone since the plan came into use."""
-        return stores(self.arena, moved(self.arena))
-
-    def inspect(self, entries: bool = False) -> View:
-        """A read-only look inside; `entries`: also what is in each store, by row numbers."""
-        return view(self.arena, self.control, [p.rows for p in self.payloads], self.metrics(), entries)
 
     def _note_peak(self) -> None:
         peak = int(self.control[L.PEAK])

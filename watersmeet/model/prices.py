@@ -50,7 +50,9 @@ def load_prices() -> Costs | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, QueryError) as e:
-        raise DataError(f"the prices in {path} can't be read: {e}\n  measure them anew: watersmeet calibrate") from None
+        raise DataError(
+            f"the prices in {path} can't be read: {e}\n  measure them again: watersmeet calibrate"
+        ) from None
 
 
 def priced(stats: Statistics | None) -> Statistics | None:

@@ -8,7 +8,7 @@ results are stored:
 *Which*: the pair with the highest frequency / weight. Frequency: in how many pipelines of the top node one is joined
 to what contains the other by a predicate between them: in every one, once, so in as many as there are inputs. Weight:
 the memory of the new state. The first pair in that order that lowers the CPU and fits the memory is taken; then all is
-counted anew.
+counted again.
 
 *Optimize* (line 9): an input that is a node already may be merged as a node of its own or taken apart, ((A B) C) or
 (A B C); of those that fit the memory the one of least CPU is taken.
@@ -26,7 +26,7 @@ qualified, or the search ended there.
 
 Source: qualified-plans 5.2, Algorithm 3.
 Departs from the paper in: the merged vertex has state λλσW² and rate 2λλσW (printed λλσ for both); edges are counted
-anew after each merge (as printed E goes stale); a state that does not fit is skipped instead of ending the search;
+again after each merge (as printed E goes stale); a state that does not fit is skipped instead of ending the search;
 the loop ends when no pair helps (as printed it never does). Each is in docs/internals/papers.md. In dense graphs only the 2n
 best edges are tried.
 Unclear in the paper, settled as: an edge "appears in the join sequence" when the input is joined to what precedes it.

@@ -5,7 +5,7 @@
     trend, Corollary 5      H of v at t is H of v + a at t + 1
 
 p_t: the probability that the stream has the value at step t. Each step multiplies errors by e^(1/alpha), so after
-some alpha steps H must be computed anew: for a table that serves all time, which the policies use, see
+some alpha steps H must be computed again: for a table that serves all time, which the policies use, see
 `watersmeet/retain/benefit.py`.
 
 >>> p, alpha = 0.25, 2.0                      # a stationary stream: H stays as it is

@@ -295,7 +295,7 @@ class Cell:
         chunks.store.set_manifest(manifest.text())
 
     def _trim_partitions(self, chunks: Chunks, k: int) -> None:
-        """Of a PARTITION BY window: once more than half of what is stored is dead, write it anew."""
+        """Of a PARTITION BY window: once more than half of what is stored is dead, write it again."""
         stored = sum(c.rows for c in chunks.of(k))
         needed = self.engine.held[k] + sum(t.num_rows for t in self.release.waiting[k])
         if stored > 2 * needed + 1024:

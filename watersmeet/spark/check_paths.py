@@ -81,7 +81,7 @@ def check_together(path: str, checkpoint: str, *, ours: bool = False, aside: boo
     if not written and not aside:
         raise DataError(
             f"the output '{path}' is gone, but the checkpoint '{checkpoint}' says that results were written there\n"
-            f"  to start anew remove '{checkpoint}' too"
+            f"  to start again remove '{checkpoint}' too"
         )
 
 

@@ -2,7 +2,7 @@
 
 A row is written once, in the batch in which it comes, whether it is released at once or waits: the watermark in the manifest tells the two
 apart (released: ts < watermark). Rows are dead when their window has let them go. A chunk whose rows are all dead is removed; one
-that is more than half dead is written anew without them; small ones are merged. docs/internals/state-format.md has the layout.
+that is more than half dead is rewritten without them; small ones are merged. docs/internals/state-format.md has the layout.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Chunks:
             )
 
     def replace(self, source: int, old: Iterable[Chunk], keep: Callable[[pa.Table], Any] | None = None) -> None:
-        """Write the rows of some chunks anew, those that `keep` marks."""
+        """Write the rows of some chunks again, those that `keep` marks."""
         old = list(old)
         tables = [self._read(c) for c in old]
         self._remove(old)
@@ -208,7 +208,7 @@ class Chunks:
         self.manifest.chunks = [c for c in self.manifest.chunks if c not in chunks]
 
     def trim(self, source: int, cut: int) -> None:
-        """Rows with ts < cut are dead. A chunk of dead rows is removed; those more than half dead are written anew only if more than half
+        """Rows with ts < cut are dead. A chunk of dead rows is removed; those more than half dead are rewritten only if more than half
         of all that is stored may be dead, since that means to read them first."""
         time = self.times[source]
         assert time is not None

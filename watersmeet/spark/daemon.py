@@ -21,7 +21,7 @@ from watersmeet.spark.sockets import prompt
 
 def prefer_installed() -> None:
     """Take PySpark from where it is installed, if the same version is, instead of from the archives that Spark puts on the path: those are
-    compiled anew at each start, and each task looks through them again."""
+    compiled again at each start, and each task looks through them again."""
     archives = [p for p in sys.path if Path(p).name == "pyspark.zip" or Path(p).match("py4j-*.zip")]
     rest = [p for p in sys.path if p not in archives]
     pyspark, py4j = PathFinder.find_spec("pyspark", rest), PathFinder.find_spec("py4j", rest)

@@ -144,7 +144,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise DataError(
                     f"{self.name} (topic {self.options.topic}): the checkpoint is at offset {begin} of partition {partition}, but the"
                     f" topic ends at {ends.get(partition, 'no such partition')}\n"
-                    "  it was deleted and made anew: start with a new checkpoint"
+                    "  it was deleted and made again: start with a new checkpoint"
                 )
         return limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else {**start, **ends}
 

@@ -1,7 +1,7 @@
 """Marks: which rows of a preserved stream (LEFT JOIN) results have had, in the state store beside the rows.
 
 A cell numbers the rows of the preserved stream as they come, and stores the numbers with them. The marks are one bit a number, from
-the lowest that is still needed on, in a value of their own that each batch writes anew: rows are written once, and stay.
+the lowest that is still needed on, in a value of their own that each batch writes again: rows are written once, and stay.
 """
 
 from __future__ import annotations

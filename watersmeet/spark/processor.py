@@ -97,7 +97,7 @@ class SparkStore:
 
 
 def _struct(**fields: DataType) -> StructType:
-    """A schema of the state; as text Spark would parse it anew for each task."""
+    """A schema of the state; as text Spark would parse it again for each task."""
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 

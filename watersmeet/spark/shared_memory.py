@@ -2,7 +2,7 @@
 
 Workers of a host swap cells from batch to batch. A cell's arena is mapped from a file in shared memory and used in place; its payload
 is in Arrow files, written once when rows come and mapped; the small rest is in `head`, which also says which stored state all this is
-equal to. At the start of a batch `head` is taken away, and at its end written anew: whatever happens in between, a retry, a kill, a
+equal to. At the start of a batch `head` is taken away, and at its end rewritten: whatever happens in between, a retry, a kill, a
 second run at the same time, nobody takes half a batch for a whole one. A lock keeps two runs of one cell apart; the second then works
 in memory of its own.
 
@@ -28,7 +28,7 @@ import pyarrow as pa
 from watersmeet.model.cache_folder import open_to_others
 
 SHARED: Final = Path("/dev/shm")
-UNUSED_SECONDS: Final = 6 * 3600  # a cell that nobody has touched for so long is swept away; it would be built anew
+UNUSED_SECONDS: Final = 6 * 3600  # a cell that nobody has touched for so long is swept away; it would be rebuilt
 
 
 class Park:

@@ -40,12 +40,12 @@ from watersmeet.spark.spec import LATE_COLUMNS
 from watersmeet.spark.unfold import block_schema, unfolded
 from watersmeet.spark.waiting import SETTING, waiting_limit
 
-CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split anew later
+CELLS = 2  # unless the query's budget or the caller says otherwise: fixed, because state can't be split again later
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     # Commits as small as the batch.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # With any lower limit of bytes Spark adds up those of the batch anew for each row, which takes as long as writing it;
+    # With any lower limit of bytes Spark adds up those of the batch again for each row, which takes as long as writing it;
     # the number of records keeps a batch of blobs below the 2 GB that Arrow can take.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str((1 << 30) // BLOB_BYTES),

@@ -4,7 +4,7 @@ numba could keep the code, too, but to load it again takes all of numba: half a 
 runs only where code is made (build.py), in processes of its own; here the code is loaded by LLVM alone.
 
 Code lies in a folder named after the content of all files that it is made from, the version of numba and the kind of processor: nothing
-else counts, so that executors that unpack the package anew find it. The folder is in the cache folder (model/cache_folder.py), and nobody
+else counts, so that executors that unpack the package again find it. The folder is in the cache folder (model/cache_folder.py), and nobody
 else can write to it. Of several processes that find nothing there, one has the code made and the others wait for it.
 """
 

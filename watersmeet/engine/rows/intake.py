@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 
 from watersmeet.data import flat, timestamps
 from watersmeet.engine.program.layout import DEAD
+from watersmeet.engine.rows.gather import Gather
 from watersmeet.engine.rows.partitions import Held, fields_of, is_hashed, newest, partition_keys, told_apart
 from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.unmatched import Unmatched
 from watersmeet.engine.rows.values import ROUTING, Key, encode, ranked
 from watersmeet.engine.rows.vector import can_fail, truths, vector
-from watersmeet.model.bind import BoundSource
+from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.expr import Column, Expr, type_of
+from watersmeet.model.graph import JoinGraph
 from watersmeet.model.needs import counted
 
 _NUMBER = "_wm_row"  # a name that no column has
@@ -152,6 +154,19 @@ class Intake:
         made = np.zeros(n, bool)
         made[ordered.column(_NUMBER).to_numpy()] = newest(self.source, ordered)
         return made
+
+
+def intake_of(bound: BoundQuery, number: int, columns: tuple[Expr, ...], gather: Gather) -> Intake:
+    """The intake of one entry of FROM. columns: those that the kernel sees."""
+    source = bound.sources[number]
+    implied = tuple(expr for alias, expr in JoinGraph.of(bound).implied if alias == source.alias)
+    joins = (side for p in (*bound.equalities, *bound.comparisons) for side in (p.left, p.right))
+    encoded = frozenset(columns)
+    sides = dict.fromkeys(s.expr for s in joins if s.stream == source.alias and s.expr not in encoded)
+    unmatched = gather.unmatched if source.alias == bound.preserved else None
+    return Intake(
+        source, bound.selections[source.alias], columns, gather.needs(source.alias), implied, tuple(sides), bound.chosen, unmatched
+    )  # fmt: skip
 
 
 def _truths_among(expr: Expr, table: pa.Table, rows: Any) -> Any:

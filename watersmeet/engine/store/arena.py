@@ -1,6 +1,6 @@
 """Arena: windows, indexes, inner states and caches in one arena, laid out for a Program.
 
-Every growth lays the whole arena out anew, so it is always compact: one block of memory, which can be saved, mapped or sent. Only the
+Every growth lays the whole arena out again, so it is always compact: one block of memory, which can be saved, mapped or sent. Only the
 store that asked for room changes: a probe may be under way in the others, and their chains must stay as they are.
 """
 
@@ -332,7 +332,7 @@ class Arena:
             relink(self.memory, s)
 
     def _move(self, s: int, was: Any, was_m: Any) -> None:
-        """Copy a store: all but links and bucket heads, which are made anew."""
+        """Copy a store: all but links and bucket heads, which are made again."""
         row = self.S[s]
         at = int(was[L.ROWS_AT])
         before = was_m[at : at + int(was[L.CAP] * was[L.STRIDE])].reshape(int(was[L.CAP]), int(was[L.STRIDE]))

@@ -7,7 +7,7 @@ Nodes are tuples at steps, those to come among them. k units of flow, one a plac
                    └─▶ idle, from then on                        cost 0
 
 What x earns follows from the models; what a tuple to come earns is the probability that two tuples to come are equal.
-The plan is made anew at each step. It is not optimal, however far it looks: a sequence that is fixed in advance can't
+The plan is made again at each step. It is not optimal, however far it looks: a sequence that is fixed in advance can't
 wait for what arrives (Section 4).
 
 look_ahead: steps. The paper does not say how many.

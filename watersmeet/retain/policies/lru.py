@@ -1,4 +1,4 @@
-"""LRU: discards what has not been used for longest. In the reduced problem a tuple that is referenced arrives anew, so
+"""LRU: discards what has not been used for longest. In the reduced problem a tuple that is referenced arrives again, so
 its arrival is its last use.
 
 For joins it is first in, first out.
