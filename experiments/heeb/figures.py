@@ -87,7 +87,8 @@ def _by_size(found: Means, streams: tuple[str, ...], names: tuple[str, ...], pat
             if not sizes:
                 continue
             values = np.array([found[name, algorithm, k] for k in sizes])
-            axes.plot(sizes, values[:, 0], color=COLORS[algorithm], label=NAMES[algorithm], marker="o", ms=3)
+            dashes = "--" if algorithm == "heeb_adaptive" else "-"  # it lies on HEEB in most places
+            axes.plot(sizes, values[:, 0], dashes, color=COLORS[algorithm], label=NAMES[algorithm], marker="o", ms=3)
             axes.fill_between(
                 sizes, values[:, 0] - values[:, 1], values[:, 0] + values[:, 1], color=COLORS[algorithm], alpha=0.15, lw=0
             )  # fmt: skip
@@ -107,7 +108,7 @@ def _real(tables: Tables, path: Path) -> Path:
     best = hits(tables, "lfd")
     for axes, names in (
         (papers, ("heeb", "lru", "lfu", "rand")),
-        (ours, ("heeb_found", "heeb season", "heeb_adaptive", "heeb", "hist", "a_o", "lru", "lru_k", "lfu")),
+        (ours, ("heeb_found", "heeb season", "heeb_adaptive", "heeb", "a_o", "lru", "lru_k", "lfu")),
     ):
         for name in names:
             found = hits(tables, name)

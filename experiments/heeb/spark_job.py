@@ -72,6 +72,6 @@ def _on_spark(place: str, config: Config, missing: list[Setting]) -> Measured:
     with session() as spark:
         for at in range(0, len(missing), config["chunk"]):
             chunk = [json.dumps(dict(s)) for s in missing[at : at + config["chunk"]]]
-            parts = spark.createDataFrame(pd.DataFrame({"setting": chunk})).repartition(4)
+            parts = spark.createDataFrame(pd.DataFrame({"setting": chunk})).repartition(len(chunk) // 4 + 1)
             for row in parts.mapInPandas(partition, "setting string, found string").collect():
                 yield json.loads(row["setting"]), json.loads(row["found"])
