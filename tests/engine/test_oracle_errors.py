@@ -98,15 +98,13 @@ def test_oracle_errors_in_residuals_of_dstream_come_from_what_is_about_to_be_emi
         assert (same_outcome(f"{text} EMIT DSTREAM", {"R": R, "S": S}, plan) is wm.DataError) == fails, window
 
 
-def test_oracle_errors_in_late_rows_are_errors_where_the_row_alone_is_looked_at() -> None:
+def test_oracle_errors_in_late_rows_are_none() -> None:
     text = "SELECT R.k AS r, S.k AS s FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.k / R.z > 0"
     on_time = {"R": R.slice(1, 1), "S": S.slice(2, 1)}
     later = {"R": stream([9], k=[1], z=[1], big=[0], f=[0.0], m=R.column("m").slice(0, 1)), "S": S.slice(2, 1)}
     late = {"R": R.slice(0, 1), "S": S.slice(2, 1)}
-    assert same_outcome(text, [on_time, later, late], "mjoin") is wm.DataError
+    assert same_outcome(text, [on_time, later, late], "mjoin") is not wm.DataError
     assert same_outcome(text, [late, on_time, later], "mjoin") is wm.DataError
-    together = text.replace("R.k / R.z", "(R.k + S.k) / R.z")
-    assert same_outcome(together, [on_time, later, late], "mjoin") is not wm.DataError
 
 
 def test_errors_name_the_expression() -> None:
@@ -130,7 +128,7 @@ def test_errors_a_word_that_is_no_plan(plan: str) -> None:
         wm.run("SELECT R.k FROM R [UNBOUNDED], S [UNBOUNDED] WHERE R.k = S.k", {"R": R, "S": S}, plan=plan)
 
 
-@pytest.mark.parametrize("clause", ["keep {R: 0.5}", "allow {R/S: 0.5}", "retain heeb {R: 10}"])
+@pytest.mark.parametrize("clause", ["allow {R/S: 0.5}", "retain heeb {R: 10}"])
 def test_error_for_what_a_plan_asks_and_the_engine_can_not_do_yet(clause: str) -> None:
     text = "SELECT R.a FROM R [ROWS 1], S [ROWS 1], T [ROWS 1] WHERE R.a = S.a AND S.a = T.a"
     rows = pa.table({"a": [1], "ts": pa.array([0], pa.timestamp("us", tz="UTC"))})

@@ -171,8 +171,8 @@ def test_a_manifest_without_plans_is_read() -> None:
     made = [local.run(batches[:3], end=False)]
     (store,) = local.stores
     older = json.loads(store.text or "")
-    del older["plan"], older["given_plan"]
-    store.text = json.dumps({**older, "layout": 2})
+    del older["plan"], older["given_plan"], older["digest"]
+    store.text = json.dumps({**older, "layout": 2, "chunks": [chunk[:-1] for chunk in older["chunks"]]})
     made.append(local.run(batches[3:]))
     assert (wrong := same_rows(pa.concat_tables(made), wm.oracle(TEXT, batches))) is None, wrong
     assert json.loads(store.text)["layout"] == 3
