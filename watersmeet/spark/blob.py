@@ -16,6 +16,7 @@ END: Final = 2
 SHED: Final = 3  # low: how many rows were given up; high: the highest timestamp of them
 TALLY: Final = 4  # low: rows read, high: bad rows among them, rows: those that are to be written
 UNSENT: Final = 5  # rows that can't join, sent all the same where late rows are given out: these may be late
+FAILED: Final = 6  # rows on which a condition fails, and how: an error, unless they are late
 BLOB_BYTES: Final = 100 << 10  # of rows, about
 
 ARROW_SCHEMA: Final = pa.schema(
@@ -29,6 +30,7 @@ ALIVE: Final = "_wm_alive"  # whether the row can join here, or only counts towa
 SHOWN: Final = (
     "_wm_shown"  # of the preserved stream of a LEFT JOIN: whether the row comes out here although nothing joins it
 )
+ERROR: Final = "_wm_error"  # how a condition fails on the row
 AGAIN: Final = "_wm_again"  # whether the row was sent under an earlier alias of the same stream already
 
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")

@@ -25,9 +25,23 @@ from watersmeet.engine.control import Change
 from watersmeet.engine.executor import Engine
 from watersmeet.engine.rows.release import NEVER, Clock, Release
 from watersmeet.engine.snapshot import LAYOUT, Snapshot
+from watersmeet.errors import DataError
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import RESULT_TS
-from watersmeet.spark.blob import AGAIN, ALIVE, END, MARK, SHED, SHOWN, TALLY, UNSENT, Parcel, decode_table
+from watersmeet.spark.blob import (
+    AGAIN,
+    ALIVE,
+    END,
+    ERROR,
+    FAILED,
+    MARK,
+    SHED,
+    SHOWN,
+    TALLY,
+    UNSENT,
+    Parcel,
+    decode_table,
+)
 from watersmeet.spark.chunks import Chunks, Manifest, Store, check_fingerprint
 from watersmeet.spark.marks import load_marks, numbered, store_marks
 from watersmeet.spark.packing import route_hash_check
@@ -102,7 +116,7 @@ class Cell:
                 self.clock.see(self.sources[k].stream, int(low), int(high))
             elif kind == TALLY:
                 self.tallies.append((self.sources[k].stream, int(low), int(high), rows))
-            elif kind == UNSENT:
+            elif kind in (UNSENT, FAILED):
                 self.unsent.append((k, decode_table(rows)))
             else:
                 came[k].append(decode_table(rows))
@@ -139,8 +153,13 @@ class Cell:
             if kept.num_rows:
                 kept = kept.drop_columns([AGAIN]) if AGAIN in kept.column_names else kept
                 fresh[k] = numbered(self.manifest, kept) if source.alias == self.spec.bound.preserved else kept
-        for k, table in self.unsent if self.spec.order == "event" else ():
-            behind = timestamps(table, self.spec.times[self.sources[k].alias]) < self.clock.watermark
+        late_below = self.clock.watermark if self.spec.order == "event" else NEVER
+        for k, table in self.unsent:
+            behind = timestamps(table, self.spec.times[self.sources[k].alias]) < late_below
+            if ERROR in table.column_names:
+                if not behind.all():
+                    raise DataError(table.column(ERROR)[int(behind.argmin())].as_py())
+                table = table.drop_columns([ERROR])
             if behind.any():
                 late.append((self.sources[k].stream, table.filter(pa.array(behind))))
         return fresh, late

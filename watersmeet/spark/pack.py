@@ -19,11 +19,12 @@ from watersmeet.data.bad_rows import Reject
 from watersmeet.data.conform import NO_TIME
 from watersmeet.data.late_rows import row_texts
 from watersmeet.data.place import Place
+from watersmeet.errors import DataError
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.expr import Expr
 from watersmeet.model.location import BadRows
 from watersmeet.model.types import Schema, Type
-from watersmeet.spark.blob import END, MARK, SHED, TALLY, UNSENT, Parcel, encode_table, parcels_batch
+from watersmeet.spark.blob import END, ERROR, FAILED, MARK, SHED, TALLY, UNSENT, Parcel, encode_table, parcels_batch
 from watersmeet.spark.route import Lane
 from watersmeet.spark.worker import settle
 
@@ -70,7 +71,7 @@ class Pack:
 
     def packed(self, tables: Iterator[pa.Table], rejects: Rejects) -> Iterator[pa.RecordBatch]:
         """The parcels of tables in canonical types, every row with its timestamp; `rejects` are counted at the end."""
-        from watersmeet.spark.packing import Packing
+        from watersmeet.spark.packing import apart, packed_for
 
         low, high, rows = 1 << 62, -(1 << 62), 0
         shed: dict[int, tuple[int, int]] = {}
@@ -79,20 +80,23 @@ class Pack:
             rows += table.num_rows
             ts = timestamps(table, source.timestamp)
             low, high = min(low, int(ts.min())), max(high, int(ts.max()))
-            seen, given_up = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
-            for branch in self.branches:
-                again = seen.copy() if branch is not self.branches[0] else None
-                packing = Packing(self, branch, table, seen, again)
-                count, until = shed.get(branch.number, (0, low))
-                shed[branch.number] = count + packing.shed, max(until, packing.shed_until)
+            try:
+                packings, seen = packed_for(self, table)
+            except DataError:
+                table, failed = apart(self, table)
+                yield parcels_batch([(self.keys[0], number, FAILED, 0, 0, self._aside(failed, [ERROR]))])
+                packings, seen = packed_for(self, table)
+            given_up = np.zeros(table.num_rows, bool)
+            for packing in packings:
+                count, until = shed.get(packing.branch.number, (0, low))
+                shed[packing.branch.number] = count + packing.shed, max(until, packing.shed_until)
                 given_up[packing.shed_rows] = True
                 parcels = packing.parcels()
                 while some := list(islice(parcels, TOGETHER)):
                     yield parcels_batch(some)
             if not (seen | given_up).all():  # some of these may be late: whole if they are given out, else only counted
-                names = source.schema.names if self.late else [source.timestamp]
-                rest = encode_table(table.select(names).filter(pa.array(~(seen | given_up))), compress=False)
-                yield parcels_batch([(self.keys[0], number, UNSENT, 0, 0, rest)])
+                rest = table.filter(pa.array(~(seen | given_up)))
+                yield parcels_batch([(self.keys[0], number, UNSENT, 0, 0, self._aside(rest))])
         settle()
         made: list[Parcel] = [(key, number, MARK, low, high, None) for key in self.keys] if high >= low else []
         made += [(self.keys[0], k, SHED, count, until, None) for k, (count, until) in shed.items() if count]
@@ -101,6 +105,12 @@ class Pack:
             made.append((self.keys[0], number, TALLY, rows + rejects.count, rejects.count, bad))
         if made:
             yield parcels_batch(made)
+
+    def _aside(self, rows: pa.Table, more: list[str] | None = None) -> bytes:
+        """What a cell must know of rows that are not in its windows."""
+        source = self.branches[0].source
+        names = list(source.schema.names) if self.late else [source.timestamp]
+        return encode_table(rows.select(names + (more or [])), compress=False)
 
     def _timed(self, tables: Iterator[pa.Table], rejects: Rejects) -> Iterator[pa.Table]:
         """Rows without a timestamp are bad ones."""

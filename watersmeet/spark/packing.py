@@ -16,9 +16,10 @@ from watersmeet.data import flat, timestamps
 from watersmeet.engine.rows.intake import Intake
 from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.rows.values import ROUTING, add_column, encode
+from watersmeet.errors import DataError
 from watersmeet.model.bind import BoundSource
 from watersmeet.model.types import Type
-from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ROWS, SHOWN, Parcel, encode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ERROR, ROWS, SHOWN, Parcel, encode_table
 
 if TYPE_CHECKING:
     from watersmeet.spark.pack import Branch, Pack
@@ -105,6 +106,36 @@ class Packing:
             blob = encode_table(table.slice(first, step), compress=False)  # the shuffle compresses
             for offset in self.lane.offsets:
                 yield self.pack.keys[base + offset], self.branch.number, ROWS, 0, 0, blob
+
+
+def packed_for(pack: Pack, table: pa.Table) -> tuple[list[Packing], Any]:
+    """One piece of a stream under all its aliases, and which rows are sent. Raises a DataError if a condition fails on a row."""
+    made: list[Packing] = []
+    seen = np.zeros(table.num_rows, bool)
+    for branch in pack.branches:
+        made.append(Packing(pack, branch, table, seen, seen.copy() if made else None))
+    return made, seen
+
+
+def apart(pack: Pack, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows on which no condition fails, and those on which one does, with the error: if they are late, it is none. A piece in which
+    some row fails is halved until it is found."""
+    failed: dict[int, str] = {}
+    pieces = [(0, table.num_rows)]
+    while pieces:
+        first, count = pieces.pop()
+        try:
+            packed_for(pack, table.slice(first, count))
+        except DataError as e:
+            if count == 1:
+                failed[first] = str(e)
+            else:
+                pieces += [(first, count // 2), (first + count // 2, count - count // 2)]
+    rows = sorted(failed)
+    fine = np.ones(table.num_rows, bool)
+    fine[rows] = False
+    why = pa.array([failed[row] for row in rows], pa.string())
+    return table.filter(pa.array(fine)), table.take(pa.array(rows)).append_column(ERROR, why)
 
 
 def part_of(values: Any, share: int) -> Any:

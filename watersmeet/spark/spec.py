@@ -18,7 +18,7 @@ from watersmeet.model.needs import counted, needed_columns
 from watersmeet.model.plan import Plan
 from watersmeet.model.query import BadRows, Overload, Query
 from watersmeet.model.types import BOOLEAN, TIMESTAMP, Field, Schema
-from watersmeet.spark.blob import AGAIN, ALIVE, SHOWN, encode_table
+from watersmeet.spark.blob import AGAIN, ALIVE, ERROR, SHOWN, encode_table
 from watersmeet.spark.route import Route
 from watersmeet.spark.waiting import WAITING_BYTES
 
@@ -145,7 +145,7 @@ def _essence(query: Query) -> Query:
 
 def check_names(bound: BoundQuery, late: bool) -> None:
     """No column may have a name that pack or cells use for their own."""
-    own = (ALIVE, SHOWN, AGAIN, NUMBER, EFFECTIVE, METRICS)
+    own = (ALIVE, SHOWN, AGAIN, ERROR, NUMBER, EFFECTIVE, METRICS)
     for source in bound.sources:
         for name in source.schema.names:
             if name in own:
