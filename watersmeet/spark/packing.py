@@ -24,6 +24,7 @@ from watersmeet.spark.blob import AGAIN, ALIVE, BLOB_BYTES, ERROR, ROWS, SHOWN, 
 if TYPE_CHECKING:
     from watersmeet.spark.pack import Branch, Pack
 
+FAILURES: Final = 256  # rows of a piece on which a condition may fail and yet be no error, since they may be late
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -119,7 +120,8 @@ def packed_for(pack: Pack, table: pa.Table) -> tuple[list[Packing], Any]:
 
 def apart(pack: Pack, table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows on which no condition fails, and those on which one does, with the error: if they are late, it is none. A piece in which
-    some row fails is halved until it is found."""
+    some row fails is halved until it is found. With more than FAILURES of them the error is raised, late or not: they will hardly all be
+    late, and to find each takes long."""
     failed: dict[int, str] = {}
     pieces = [(0, table.num_rows)]
     while pieces:
@@ -127,6 +129,8 @@ def apart(pack: Pack, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         try:
             packed_for(pack, table.slice(first, count))
         except DataError as e:
+            if len(failed) == FAILURES:
+                raise
             if count == 1:
                 failed[first] = str(e)
             else:
