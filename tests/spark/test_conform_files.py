@@ -250,6 +250,7 @@ def test_conform_a_job_that_fails_says_the_same(spark: SparkSession, folder: Pat
     assert call("run", "job.sql").stderr == call("run", "job.sql", "--master", "local[2]").stderr
 
 
+@pytest.mark.filterwarnings("ignore:BUDGET:watersmeet.errors.BudgetWarning")
 @pytest.mark.parametrize(
     "name", ["orders", *(pytest.param(n, marks=pytest.mark.long) for n in ("sensors", "clicks", "fraud"))]
 )

@@ -98,7 +98,7 @@ def daemons(session: int) -> list[int]:
 
 def test_spark_goes_on_after_ctrl_c(spark: SparkSession, tmp_path: Path) -> None:
     """Interrupted in mid-run, then started again: each result is there once."""
-    files = 5
+    files = 20
     whole = {}
     for number, name in enumerate("RS"):
         pieces = [rows(10 * i, 10 * i + 10, seed=100 * number + i) for i in range(files)]
