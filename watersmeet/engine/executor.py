@@ -332,8 +332,7 @@ class Engine(Watched):
                 records[used, L.ROWNUM] = payload.keep(records[used, L.ROWNUM])
 
     def apply(self, change: Change) -> None:
-        """Change what runs, between two tuples. The only way to do so; each change goes to the event log. What can't be done is refused
-        before anything is changed."""
+        """Change what runs, between two tuples, and log it: the only way to do so. What can't be done is refused before all else."""
         if self.control[L.PHASE] != L.PICK:
             raise PlanError(
                 "the engine can't be changed in the middle of a tuple\n  change it in a controller's step, or when feed has ended"
