@@ -96,7 +96,8 @@ def test_plan_shorthands() -> None:
     [
         ("", "expected"),
         ("A", "begins with a join"),
-        ("(A)", "at least two inputs"),
+        ("((A) B)", "at least two inputs"),
+        ("((A B))", "at least two inputs"),
         ("(A B", "the end"),
         ("(A B))", "expected|clause"),
         ("(A A)", "occurs twice"),

@@ -165,7 +165,7 @@ def test_cells_add_up(seed: int) -> None:
         (lambda: Stream("A", 1.0, 0.0), "its window holds none"),
         (lambda: Predicate(((0, 1, 1.5, 0.1),)), "selectivity 1.5"),
         (lambda: Predicate(((0, 1, 0.1, 0.1), (1, 2, 0.1, 0.1))), "every two of its streams"),
-        (lambda: Problem.of({"A": 1.0}, 1.0, {}), "at least two"),
+        (lambda: Problem.of({}, 1.0, {}), "no stream"),
         (lambda: Problem.of({"A": 1.0, "B": 1.0}, 1.0, {("A", "X"): 0.1}), "selectivity names 'X'"),
         (lambda: Problem((Stream("A", 0.0, 1.0, False), Stream("B", 0.0, 1.0, False))), "no stream has tuples"),
     ],

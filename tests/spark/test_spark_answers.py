@@ -45,8 +45,16 @@ def _merged(batches: list[dict[str, pa.Table]], most: int) -> list[dict[str, pa.
     return made
 
 
-def _check(spark: SparkSession, folder: Path, seed: int, cells: int, batches: int, preserves: bool = False) -> None:
-    case, rng = random_case(seed, preserves=preserves), Random(seed)
+def _check(
+    spark: SparkSession,
+    folder: Path,
+    seed: int,
+    cells: int,
+    batches: int,
+    preserves: bool = False,
+    over: int | None = None,
+) -> None:
+    case, rng = random_case(seed, preserves=preserves, over=over), Random(seed)
     script = _script(spark, folder, case, cells=cells).start()
     for batch in _merged(case.batches, batches):
         script.add(batch).run()
@@ -64,6 +72,10 @@ def test_spark_gives_the_answer(spark: SparkSession, tmp_path: Path, seed: int, 
 
 def test_spark_gives_unmatched_rows_once(spark: SparkSession, tmp_path: Path) -> None:
     _check(spark, tmp_path, 36, 3, 3, preserves=True)
+
+
+def test_spark_one_stream(spark: SparkSession, tmp_path: Path) -> None:
+    _check(spark, tmp_path, 5, 2, 2, over=1)
 
 
 def test_spark_batches_that_are_looked_at_more_than_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ def added(query: Query) -> tuple[Field, ...]:
 def bind(query: Query, schemas: Mapping[str, Schema] | None = None) -> BoundQuery:
     """Bind a query to the schemas of its streams: those it declares, else those given by stream name."""
     sources = tuple(_source(query, s, schemas or {}) for s in query.sources)
+    if len(sources) == 1 and query.emit == "ISTREAM":  # nothing looks into its window, and no one is told who leaves
+        sources = (replace(sources[0], window=Window.range_us(0)),)
     binder = _Binder({s.alias: s.schema for s in sources})
     selections: dict[str, list[Expr]] = {s.alias: [] for s in sources}
     equalities: list[Comparison] = []

@@ -58,7 +58,8 @@ def _emitted(bound: BoundQuery) -> Iterator[str]:
 
 
 def _streams(bound: BoundQuery) -> Iterator[str]:
-    rows = [(s.alias, str(s.window or "static table"), _nature(s, bound)) for s in bound.sources]
+    written = [str(s.window or "static table") for s in bound.query.sources]
+    rows = [(s.alias, window, _nature(s, bound)) for s, window in zip(bound.sources, written, strict=True)]
     alias = max(len(a) for a, _, _ in rows)
     window = max(len(w) for _, w, _ in rows)
     for name, kept, nature in rows:

@@ -33,6 +33,8 @@ class Leaf:
 class Node:
     """A join of two or more inputs. `orders[i]`: the other inputs, by position, in the order that a tuple of input i probes.
 
+    A query over one stream has the plan (A): one node with one input, which probes nothing.
+
     The state of every node but the root is kept (a pinned, complete cache of the join below it).
     """
 
@@ -41,7 +43,7 @@ class Node:
 
     def __post_init__(self) -> None:
         n = len(self.inputs)
-        if n < 2:
+        if n == 0 or (n == 1 and not isinstance(self.inputs[0], Leaf)):
             raise PlanError(f"a join node needs at least two inputs: {self}")
         if sum(len(i.streams) for i in self.inputs) != len(self.streams):
             raise PlanError(f"a stream occurs twice in {self}")
@@ -143,6 +145,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         streams = self.root.streams
+        if len(streams) > 1 and any(len(n.inputs) == 1 for n in nodes(self.root)):
+            raise PlanError(f"a join node needs at least two inputs: {self.root}")
         for stream, fraction in self.keep:
             if stream not in streams:
                 raise PlanError(f"keep names '{stream}', which is not in the plan")
@@ -217,6 +221,4 @@ class Plan:
         tree: Tree = Leaf(streams[0])
         for stream in streams[1:]:
             tree = Node((tree, Leaf(stream)))
-        if isinstance(tree, Leaf):
-            raise PlanError("a join needs at least two streams")
-        return Plan(tree)
+        return Plan(Node((tree,)) if isinstance(tree, Leaf) else tree)

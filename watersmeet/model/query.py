@@ -213,10 +213,8 @@ class Query:
             raise QueryError(f"EMIT {self.emit}", hint=f"EMIT {', '.join(EMITS[:-1])} or {EMITS[-1]}")
 
     def _check_sources(self) -> None:
-        if len(self.sources) < 2:
-            raise QueryError(
-                "a join needs at least two streams in FROM", hint="for one stream use Spark's own DataFrame operations"
-            )
+        if not self.sources:
+            raise QueryError("FROM names no stream")
         if len(self.sources) > MAX_SOURCES:
             raise QueryError(f"at most {MAX_SOURCES} streams in FROM, found {len(self.sources)}")
         declared = {d.name: d for d in self.declarations}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.graph import JoinGraph
-from watersmeet.model.plan import Leaf, Node, Plan, Tree
+from watersmeet.model.plan import Leaf, Node, Plan
 
 
 def along_graph(bound: BoundQuery, kind: str = "mjoin") -> Plan:
@@ -21,11 +21,7 @@ def along_graph(bound: BoundQuery, kind: str = "mjoin") -> Plan:
     if kind != "xjoin":
         orders = tuple(tuple(aliases.index(s) for s in _from(graph, a)[1:]) for a in aliases)
         return Plan(Node(tuple(Leaf(a) for a in aliases), orders))
-    tree: Tree = Leaf(aliases[0])
-    for stream in _from(graph, aliases[0])[1:]:
-        tree = Node((tree, Leaf(stream)))
-    assert isinstance(tree, Node)
-    return Plan(tree)
+    return Plan.left_deep(_from(graph, aliases[0]))
 
 
 def _from(graph: JoinGraph, start: str) -> list[str]:

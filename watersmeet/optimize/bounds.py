@@ -7,6 +7,7 @@ CPU, whatever the tree and the probe orders:
   + Σ λ_i · probe              and looks at least once for partners
   + output · match             and every combination that is complete before the last checks was returned by some probe
 
+A query over one stream probes nothing.
 With cells, every copy counts. Where rows may go in groups, all of it at the lower prices. A plan may well need more; `proves` says
 only that none can need less.
 
@@ -50,10 +51,10 @@ class LowerBounds:
 def lower_bounds(problem: Problem) -> LowerBounds:
     """The bounds for all plans of a problem."""
     rates, costs, n = problem.rates, problem.costs, len(problem.streams)
-    cpu = sum(
-        upkeep(problem, 1 << s) + least_passes(problem) * costs.probe * rates.made(1 << s, 1 << s) for s in range(n)
-    )
-    cpu += problem.root_passes * costs.match * rates.made(problem.all, problem.all)
+    cpu = sum(upkeep(problem, 1 << s) for s in range(n))
+    if n > 1:
+        cpu += least_passes(problem) * costs.probe * sum(rates.made(1 << s, 1 << s) for s in range(n))
+        cpu += problem.root_passes * costs.match * rates.made(problem.all, problem.all)
     if problem.grouped:
         cpu *= min(1.0, costs.together)
     return LowerBounds(cpu, sum(holding(problem, 1 << s) for s in range(n)), problem.unit)

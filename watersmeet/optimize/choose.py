@@ -171,6 +171,8 @@ def decide_problem(
         assumptions=assumptions,
     )  # fmt: skip
     steps = STEPS if asked.kind == "auto" else (mjoin_only if asked.kind == "mjoin" else xjoin_only, take_it)
+    if len(problem.streams) == 1:
+        steps = (only_plan, choose_exact, give_up_some) if asked.kind == "auto" else (only_plan, take_it)
     for step in steps:
         after = step(now)
         if after != now:
@@ -182,6 +184,11 @@ def decide_problem(
 def layer_one(d: Decision) -> Decision:
     """(A B C) and the best binary tree: the plan of least memory, and one of little CPU."""
     return xjoin_only(mjoin_only(d))
+
+
+def only_plan(d: Decision) -> Decision:
+    """(A): of one stream there is one plan."""
+    return replace(mjoin_only(d), exhaustive=True)
 
 
 def mjoin_only(d: Decision) -> Decision:

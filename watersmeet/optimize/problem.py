@@ -126,8 +126,8 @@ class Problem:
     grouped: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.streams) < 2:
-            raise QueryError("a join needs at least two streams")
+        if not self.streams:
+            raise QueryError("there is no stream to plan for")
         if not any(s.rate for s in self.streams):
             raise QueryError("no stream has tuples: there is nothing to plan for")
         if not 0 <= self.residual <= 1:

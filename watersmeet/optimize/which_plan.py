@@ -147,7 +147,7 @@ def best_approximation(
             best = found
     assert best is not None
     n = len(costs.problem.streams)
-    if n <= all_trees:
+    if 1 < n <= all_trees:
         for shape in all_jtrees(tuple(range(n))):
             if best.kept.feasible and not overload.may_beat(shape, best.kept, overload.thinned(best.kept)):
                 continue
@@ -159,7 +159,7 @@ def best_approximation(
 
 def _fixed_point(overload: _Overload, shape: Shape) -> Approximation:
     best = overload.approximate(shape)
-    for _ in range(TURNS):
+    for _ in range(TURNS if len(overload.problem.streams) > 1 else 0):
         if not best.kept.feasible:
             break
         thinned = overload.thinned(best.kept)
@@ -172,9 +172,10 @@ def _fixed_point(overload: _Overload, shape: Shape) -> Approximation:
 
 def starts(costs: NodeCosts, limits: Limits) -> Iterator[Shape]:
     """Where the fixed point is looked for."""
-    yield cheapest(costs, limits)
+    if len(costs.problem.streams) > 1:
+        yield cheapest(costs, limits)
+        yield best_binary_tree(costs)
     yield tuple(range(len(costs.problem.streams)))
-    yield best_binary_tree(costs)
 
 
 def cheapest(costs: NodeCosts, limits: Limits) -> Shape:

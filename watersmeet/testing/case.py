@@ -45,15 +45,23 @@ def _shown(value: object) -> str:
     return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
-def random_case(seed: int, *, rows: int | None = None, results: float | None = None, preserves: bool = False) -> Case:
-    """The case of a seed; `rows` for each stream and `results` as in `random_streams`; `preserves`: with a LEFT JOIN.
+def random_case(
+    seed: int,
+    *,
+    rows: int | None = None,
+    results: float | None = None,
+    preserves: bool = False,
+    over: int | None = None,
+) -> Case:
+    """The case of a seed; `rows` for each stream and `results` as in `random_streams`; `preserves`: with a LEFT JOIN; `over`: how many
+    streams and tables.
 
     >>> case = random_case(7)
     >>> case.query == random_case(7).query, case.streams == random_case(7).streams
     (True, True)
     """
     rng = Random(seed)
-    query = random_query(rng)
+    query = random_query(rng, streams=over)
     if preserves:
         query = preserving(rng, query)
     streams = random_streams(rng, query, rows=rows, results=results)

@@ -18,8 +18,7 @@ def random_plan(rng: Random, query: Query, kind: str | None = None) -> Plan:
     """
     kind = kind or rng.choice(("mjoin", "bjtree", "jtree", "jtree"))
     root = _tree(rng, list(query.aliases), kind)
-    assert isinstance(root, Node)
-    return Plan(root)
+    return Plan(Node((root,)) if isinstance(root, Leaf) else root)
 
 
 def _tree(rng: Random, streams: list[str], kind: str) -> Tree:

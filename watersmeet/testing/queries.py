@@ -80,7 +80,7 @@ def random_query(
     idle: bool = False,
     errors: bool = False,
 ) -> Query:
-    """A query over 2 to 6 streams and tables.
+    """A query over 2 to 6 streams and tables, or so many as `streams` says (one is possible).
 
     shape: of the join graph, one of SHAPES; "one key": all streams joined on one attribute; "loose": parts not joined at all.
     idle: some streams have an IDLE time (batches may then drop rows of streams that lag).
@@ -95,7 +95,7 @@ def random_query(
     tick_us = rng.choice(TICKS_US)
     entries = _entries(rng, count)
     where = _joins(rng, entries, shape, tick_us)
-    for _ in range(rng.choices((0, 1, 2), (70, 25, 5))[0]):
+    for _ in range(rng.choices((0, 1, 2), (70, 25, 5))[0] if count > 1 else 0):
         where.append(predicates.residual(rng, rng.sample(entries, min(count, rng.choice((2, 2, 3))))))
     for entry in entries:
         if rng.random() < 0.3:

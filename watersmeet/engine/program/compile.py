@@ -162,7 +162,8 @@ class _Compiler:
         """The steps of a tuple of `alias` from its leaf to the root."""
         yield from self._tell(alias, frozenset((alias,)))
         steps = list(way(self.plan, alias))
-        for step, after in zip(steps, [*steps[1:], None], strict=True):
+        for at, step in enumerate(steps):
+            after = steps[at + 1] if at + 1 < len(steps) else None
             cache = next((c for c in self.caches if c.covers(step)), None)
             if cache is None:
                 yield from self._guard(alias, step)
