@@ -100,7 +100,7 @@ def test_changes_are_logged_with_their_reason_and_given_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [("allowances", (("R", "S", 0.5),)), ("retention", Retention("rand"))],
+    [("retention", Retention("rand"))],
 )
 def test_refuses_what_it_can_not_do_before_anything_is_changed(name: str, part: Any) -> None:
     run = Run.of(TEXT, streams(), "(R S T)")

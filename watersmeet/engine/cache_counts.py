@@ -22,7 +22,7 @@ def cache_counts(arena: Arena, counters: Any, moved: Any) -> tuple[CacheCount, .
             for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
                 for k, op in enumerate(pipeline):
                     if isinstance(op, Lookup | Update | Drop) and op.store == s:
-                        came, did = (int(c) for c in counters[first + k])
+                        came, did = (int(c) for c in counters[first + k, : L.UNPROBED])
                         if isinstance(op, Lookup):
                             hits, misses = pipelines.get(program.stores[leaf].name, (0, 0))
                             pipelines[program.stores[leaf].name] = hits + did, misses + came - did
@@ -42,7 +42,7 @@ def cache_counts(arena: Arena, counters: Any, moved: Any) -> tuple[CacheCount, .
 def cache_totals(arena: Arena) -> dict[str, int]:
     """Counts over all caches, by the names of metrics."""
     codes, counters = arena.pipelines.ops[:, L.CODE], arena.counters
-    asked, hits = counters[codes == L.LOOKUP].sum(axis=0)
+    asked, hits = counters[codes == L.LOOKUP, : L.UNPROBED].sum(axis=0)
     rows = arena.S[arena.caches.start :]
     return {
         "cache_hits": int(hits),

@@ -22,12 +22,14 @@ ENDLESS: Final = 1 << 62  # arrivals
 
 @dataclass(frozen=True)
 class OpCount:
-    """One step of one pipeline of the plan in use: how many tuples came to it, how many matches it gave."""
+    """One step of one pipeline of the plan in use: how many tuples probed there, how many matches that gave, and how many tuples came
+    but were not allowed to probe."""
 
     pipeline: str
     step: str
     tuples_in: int
     matches: int
+    unprobed: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class Observed:
 class Change:
     """What shall be from now on, and why. What is None stays as it is.
 
-    caches: those to have, each with its bytes. allowances: (pipeline, target, fraction of probes done). keep: (stream, share kept).
+    caches: those to have, each with its bytes; none while allowances leave probes out, since these would keep caches up.
+    allowances: (pipeline, target, fraction of probes done); those not named are done. keep: (stream, share kept).
 
     >>> print(Change("S is fast now", plan=Plan.parse("((A B) C)")))
     plan ((A B) C): S is fast now
@@ -132,9 +135,10 @@ class Change:
         """The plan in use with this change made, as far as plans say it; the same object if it is not touched."""
         plan = plan if self.plan is None else self.plan
         plan = plan if self.keep is None else replace(plan, keep=self.keep)
-        if self.caches is None:
-            return plan
-        return replace(plan, caches=tuple(replace(cache, bytes=size) for cache, size in self.caches))
+        plan = plan if self.allowances is None else replace(plan, allow=self.allowances)
+        if self.caches is not None:
+            plan = replace(plan, caches=tuple(replace(cache, bytes=size) for cache, size in self.caches))
+        return replace(plan, caches=()) if plan.caches and plan.limited else plan
 
     def __str__(self) -> str:
         parts = {name: getattr(self, name) for name in self.parts}
@@ -146,6 +150,11 @@ class Change:
 def caches_text(plan: Plan) -> str:
     """The caches of a plan, as the event log says them."""
     return "; ".join(map(str, plan.caches)) or "none"
+
+
+def allow_text(plan: Plan) -> str:
+    """The allowances of a plan, as the event log says them."""
+    return "; ".join(f"{a}/{b}: {x:.4g}" for a, b, x in plan.allow) or "all"
 
 
 _PARTS: Final = ("plan", "caches", "allowances", "keep", "retention")
@@ -225,6 +234,15 @@ class EventLog:
     def add(self, kind: str, was: str, now: str, reason: str, arrivals: int, event_time_us: int | None) -> None:
         self.waiting.append(Event(self.next, kind, was, now, reason, arrivals, event_time_us))
         self.next += 1
+
+    def note(self, change: Change, was: Plan, now: Plan, arrivals: int, event_time_us: int | None) -> None:
+        """A change was applied: an event for each kind of thing that it concerns."""
+        if change.plan is not None or change.keep is not None:
+            self.add("plan", str(was.bare), str(now.bare), change.reason, arrivals, event_time_us)
+        if change.allowances is not None:
+            self.add("allowances", allow_text(was), allow_text(now), change.reason, arrivals, event_time_us)
+        if change.caches is not None or (change.plan is None and was.caches != now.caches):
+            self.add("caches", caches_text(was), caches_text(now), change.reason, arrivals, event_time_us)
 
     def take(self) -> tuple[Event, ...]:
         """All that has been logged since the last call."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from watersmeet.data import timestamps
-from watersmeet.engine.control import ENDLESS, Change, Controller, EventLog, Static, caches_text
+from watersmeet.engine.control import ENDLESS, Change, Controller, EventLog, Static
 from watersmeet.engine.kernel.fill import fill
 from watersmeet.engine.kernel.run import run
 from watersmeet.engine.metrics import Meter, Totals, bank
@@ -26,6 +26,7 @@ from watersmeet.engine.rows.pieces import cuts, laid_out
 from watersmeet.engine.rows.shed import Shed
 from watersmeet.engine.snapshot import Snapshot
 from watersmeet.engine.store.arena import Allocate, Arena
+from watersmeet.engine.unprobed import Unprobed
 from watersmeet.engine.watched import Watched
 from watersmeet.errors import PlanError, StateError
 from watersmeet.model.bind import BoundQuery
@@ -107,6 +108,7 @@ class Engine(Watched):
         engine.control[:] = snapshot.control
         engine.totals, engine.meter = replace(snapshot.totals), replace(snapshot.meter)
         engine.events.next = snapshot.events
+        engine.unprobed.look(arena.counters)
         engine.gather.unmatched = engine.intakes[0].unmatched = snapshot.unmatched
         engine.controller.recall(snapshot.memory)
         return engine
@@ -152,16 +154,14 @@ class Engine(Watched):
         self.control[:] = 0
         self.control[_CARRIED] = carried
         self.control[L.LEAVING] = -1
-        self.control[L.GROUP_SIZE] = LARGEST_GROUP if self.groups and self.arena.pipelines.groups else 0
+        newest = self.plan.limited and self.plan.newest
+        self.control[L.NEWEST] = newest
+        self.control[L.GROUP_SIZE] = LARGEST_GROUP if self.groups and self.arena.pipelines.groups and not newest else 0
+        self.unprobed = Unprobed.of(self.bound, self.arena)
 
     @property
     def plan(self) -> Plan:
         return self.program.plan
-
-    @property
-    def held(self) -> list[int]:
-        """How many tuples each window holds, in the order of FROM."""
-        return [self.arena.live(k) for k in range(self.arena.leaves)]
 
     def load_tables(self, tables: Mapping[str, pa.Table]) -> None:
         """Static tables by alias; before the first row of any stream."""
@@ -286,6 +286,10 @@ class Engine(Watched):
             self._note_peak()
             if self.control[L.OUT_ROWS] and why in (L.OUT_FULL, L.DONE):
                 yield from self._results()
+            if self.unprobed.steps:
+                self.meter.advance()
+                since = self.unprobed.missing_until(arena.counters, max(self.meter.event_time, clock))
+                self.totals.exact_since_us = max(self.totals.exact_since_us, since)
             if why == L.GROW:
                 arena.grow(int(self.control[L.WANTED]))
             elif why == L.PAUSED:
@@ -344,11 +348,7 @@ class Engine(Watched):
         if wanted is not was:
             self._switch(compile_plan(self.bound, wanted))
             self._set_shed()
-            when = self.meter.arrivals, self.meter.event_time_us
-            if change.plan is not None or change.keep is not None:
-                self.events.add("plan", str(was.bare), str(wanted.bare), change.reason, *when)
-            if change.caches is not None:
-                self.events.add("caches", caches_text(was), caches_text(wanted), change.reason, *when)
+            self.events.note(change, was, wanted, self.meter.arrivals, self.meter.event_time_us)
 
     def _switch(self, program: Program) -> None:
         """Pipelines at once, windows as they are, inner states kept or built."""
@@ -396,5 +396,5 @@ class Engine(Watched):
         self.totals.peak_state_bytes = max(self.totals.peak_state_bytes, self.arena.bytes)
 
 
-_CAN = ("caches", "keep", "plan")  # what `apply` can change
+_CAN = ("allowances", "caches", "keep", "plan")  # what `apply` can change
 _CARRIED = [L.QUOTA, L.OUT_ROWS, L.GROUPS, L.SET_OUT]  # control words that outlive a plan

@@ -60,6 +60,7 @@ def counted(arena: Arena) -> dict[str, int]:
     return {
         "probes": int(arena.counters[probes, L.TUPLES_IN].sum()),
         "matches": int(arena.counters[probes, L.MATCHES].sum()),
+        "unprobed": int(arena.counters[probes, L.UNPROBED].sum()),
         "inserts": int(arena.S[:, L.INSERTS].sum()),
         "expiries": int(arena.S[:, L.EXPIRIES].sum()),
         **cache_totals(arena),
@@ -83,8 +84,8 @@ def operators(arena: Arena, counters: Any) -> tuple[OpCount, ...]:
         for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
             for k, op in enumerate(pipeline):
                 if isinstance(op, Probe):
-                    came, matched = (int(c) for c in counters[first + k])
-                    made.append(OpCount(names[leaf], names[op.store], came, matched))
+                    came, matched, unprobed = (int(c) for c in counters[first + k, : L.CREDIT])
+                    made.append(OpCount(names[leaf], names[op.store], came, matched, unprobed))
     return tuple(made)
 
 

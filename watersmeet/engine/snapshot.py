@@ -18,7 +18,7 @@ from watersmeet.engine.metrics import Meter, Totals
 from watersmeet.engine.rows.unmatched import Unmatched
 from watersmeet.model.plan import Plan
 
-LAYOUT: Final = 2  # rises with any change of what a snapshot, or an arena, means
+LAYOUT: Final = 3  # rises with any change of what a snapshot, or an arena, means
 
 
 @dataclass(frozen=True)

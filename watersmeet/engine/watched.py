@@ -25,6 +25,11 @@ class Watched:
     payloads: list[Payload]
     gather: Gather
 
+    @property
+    def held(self) -> list[int]:
+        """How many tuples each window holds, in the order of FROM."""
+        return [self.arena.live(k) for k in range(self.arena.leaves)]
+
     def sweep(self) -> None:
         """Take dead entries out of all inner states, so that counts are of live ones."""
         self.arena.sweep_states()

@@ -121,9 +121,22 @@ class Retention:
     tuples: tuple[tuple[str, int], ...] = ()
 
 
+def _beside(inputs: dict[str, Node], target: str) -> Iterator[Tree]:
+    """The inputs of its node beside the one with this text."""
+    if target in inputs:
+        yield from (i for i in inputs[target].inputs if str(i) != target)
+
+
+def _holds(tree: Tree, text: str) -> bool:
+    """Whether the input with this text is the tree or lies below it."""
+    return str(tree) == text or (isinstance(tree, Node) and any(_holds(i, text) for i in tree.inputs))
+
+
 @dataclass(frozen=True)
 class Plan:
-    """How a query is run. Estimates (`cpu`, `memory_tuples`, `output_rate`) are None where no statistics were at hand.
+    """How a query is run. allow: (pipeline, target, fraction): a tuple on its way from an input, or a stream below it, may probe the target
+    only so often; newest: allowances go to the newest rows of each piece of input, else they are spread evenly.
+    Estimates (`cpu`, `memory_tuples`, `output_rate`) are None where no statistics were at hand.
 
     >>> plan = Plan.parse("((A B) C D) orders {C: D (A B)} keep {A: 0.5}")
     >>> plan.kind, plan.drop
@@ -136,6 +149,7 @@ class Plan:
     caches: tuple[Cache, ...] = ()
     keep: tuple[tuple[str, float], ...] = ()
     allow: tuple[tuple[str, str, float], ...] = ()
+    newest: bool = False
     retention: Retention | None = None
     scan: tuple[str, ...] = ()
     cells: tuple[tuple[str, int], ...] = ()
@@ -168,8 +182,8 @@ class Plan:
                 if witness in cache.segment or witness not in (*order, cache.pipeline):
                     raise PlanError(f"{witness} is no input beside {' '.join(cache.segment)} in {node}")
         for pipeline, target, fraction in self.allow:
-            if pipeline not in inputs or target not in inputs:
-                raise PlanError(f"allow {pipeline}/{target}: no such half-way join")
+            if pipeline not in inputs or not any(_holds(i, pipeline) for i in _beside(inputs, target)):
+                raise PlanError(f"allow {pipeline}/{target}: no such half-way join in {self.root}")
             if not 0 <= fraction <= 1:
                 raise PlanError(f"allow {pipeline}/{target} is {fraction}; it must be 0 to 1")
         for stream in self.scan:
@@ -181,6 +195,17 @@ class Plan:
         if all(isinstance(i, Leaf) for i in self.root.inputs):
             return "mjoin"
         return "bjtree" if all(len(n.inputs) == 2 for n in nodes(self.root)) else "jtree"
+
+    @property
+    def limited(self) -> bool:
+        """Whether allowances leave probes out."""
+        return any(fraction < 1 for _, _, fraction in self.allow)
+
+    def allowance(self, stream: str, target: frozenset[str]) -> float:
+        """Which part of the tuples that come from an arrival of a stream may probe the input of these streams."""
+        by_text = {str(i): i for n in nodes(self.root) for i in n.inputs}
+        found = (x for a, b, x in self.allow if stream in by_text[a].streams and by_text[b].streams == target)
+        return min(found, default=1.0)
 
     @property
     def drop(self) -> dict[str, float]:

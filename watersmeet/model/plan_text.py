@@ -6,7 +6,7 @@ clause := 'orders' '{' input ':' input+ ; ... '}'      probe orders that differ 
         | 'caches' '{' input ':' input+ ['|' input+] ['/' size] ; ... '}'   cached segments of an input's pipeline; those
                                                        whose partners they must have, if not all; bytes, such as 64 KB
         | 'keep'   '{' name ':' fraction ; ... '}'     drop boxes
-        | 'allow'  '{' input '/' input ':' fraction ; ... '}'   probe allowances of half-way joins
+        | 'allow'  ['newest'] '{' input '/' input ':' fraction ; ... '}'   probe allowances of half-way joins
         | 'scan'   '{' input ; ... '}'                 inputs that may have no index
         | 'retain' name '{' name ':' tuples ; ... '}'  what bounded state keeps
         | 'cells'  '{' attribute ':' share ; ... '}'   HyperCube shares
@@ -45,7 +45,7 @@ def plan_text(plan: Plan) -> str:
     clause("orders", orders)
     clause("caches", map(str, plan.caches))
     clause("keep", (f"{quoted(s)}: {x!r}" for s, x in plan.keep))
-    clause("allow", (f"{a}/{b}: {x!r}" for a, b, x in plan.allow))
+    clause("allow newest" if plan.newest else "allow", (f"{a}/{b}: {x!r}" for a, b, x in plan.allow))
     clause("scan", plan.scan)
     if plan.retention:
         inside = "; ".join(f"{quoted(s)}: {k}" for s, k in plan.retention.tuples)
@@ -159,6 +159,9 @@ class _Parser:
                 value: Callable[[], float] = self.number if word == "keep" else self.count
                 made[word] = tuple((self.name(), self.colon(value)) for _ in self.entries())
             elif word == "allow":
+                made["newest"] = self.peek() == "newest"
+                if made["newest"]:
+                    self.take()
                 made[word] = tuple(self.allowance() for _ in self.entries())
             elif word == "scan":
                 made[word] = tuple(str(self.tree()) for _ in self.entries())

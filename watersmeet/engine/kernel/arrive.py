@@ -42,6 +42,8 @@ def arrive(
     given.streams[s, L.AT] = at + 1
     control[L.HOLDS] += 1
     control[L.QUOTA] -= 1
+    if control[L.NEWEST]:
+        control[L.BEHIND] = (rows - 1 - at) * L.ALL // rows
     if alive and mem.stores[s, L.PIPE] >= 0:
         begin(frame, control, mem.stores[s, L.PIPE], s, tid, now)
     return L.GO_ON

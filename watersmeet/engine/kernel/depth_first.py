@@ -12,7 +12,7 @@ from __future__ import annotations
 from watersmeet.engine.kernel.group import note_peak, pass_by
 from watersmeet.engine.kernel.leave import take_out
 from watersmeet.engine.kernel.lookup import MISSED, ask, collect, forget, keep_found, next_cached, tell
-from watersmeet.engine.kernel.probe import begin_probe, bind_met, next_match
+from watersmeet.engine.kernel.probe import begin_probe, bind_met, left_out, next_match
 from watersmeet.engine.native.mark import Table, Words, inlined
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Frame, Group, Memory, Steps
@@ -45,8 +45,11 @@ def run_pipeline(mem: Memory, steps: Steps, frame: Frame, group: Group, out: Tab
         code = steps.ops[pc, L.CODE]
         if code == L.PROBE:
             if fresh:
-                steps.counters[pc, L.TUPLES_IN] += 1
-                tid = begin_probe(mem, steps, frame, pc)
+                if steps.ops[pc, L.ALLOWED] < L.ALL and left_out(steps, control, pc):
+                    tid = -1
+                else:
+                    steps.counters[pc, L.TUPLES_IN] += 1
+                    tid = begin_probe(mem, steps, frame, pc)
             else:
                 tid = frame.cursor[pc]
             simple = steps.ops[pc, L.SIMPLE]

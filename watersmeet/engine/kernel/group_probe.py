@@ -138,6 +138,25 @@ def probe_all(
 
 
 @inlined
+def set_apart(steps: Steps, group: Group, s: int, pc: int, level: int, n: int) -> int:
+    """Put the entries of the level before that this probe leaves out first. Returns how many; write_group counts them."""
+    at = s * n + level - 1
+    listed, credit, apart = at * L.LIST_ROWS, steps.counters[pc, L.CREDIT], 0
+    for p in range(group.lists[L.LIST_COUNTS, at]):
+        credit += steps.ops[pc, L.ALLOWED]
+        if credit >= L.ALL:
+            credit -= L.ALL
+            continue
+        for k in range(listed, listed + L.LIST_ROWS):
+            moved = group.lists[k, apart]
+            group.lists[k, apart] = group.lists[k, p]
+            group.lists[k, p] = moved
+        apart += 1
+    group.lists[L.LIST_HITS, at] = apart
+    return apart
+
+
+@inlined
 def keep_met(mem: Memory, group: Group, s: int, level: int, found: int, n: int, taken: int) -> int:
     """Of the entries found in a state, keep those all of whose members were in their windows when the row came. Returns how many."""
     listed = (s * n + level) * L.LIST_ROWS
@@ -261,8 +280,9 @@ def run_pipelines(mem: Memory, steps: Steps, group: Group, control: Words, n: in
                 level += 1
                 group.lists[L.LIST_STORES, s * n + level] = steps.ops[k, L.TARGET]
                 found = 0
-                if group.lists[L.LIST_COUNTS, s * n + level - 1] > 0:
-                    found = probe_all(mem, steps, group, s, k, level, n, taken, 0, 0, False)
+                first = set_apart(steps, group, s, k, level, n) if steps.ops[k, L.ALLOWED] < L.ALL else 0
+                if group.lists[L.LIST_COUNTS, s * n + level - 1] > first:
+                    found = probe_all(mem, steps, group, s, k, level, n, taken, first, 0, False)
                     if found < 0:
                         control[L.GROUP_SIZE] //= 4
                         return TOO_MUCH
@@ -298,6 +318,10 @@ def write_group(mem: Memory, steps: Steps, group: Group, out: Table, control: Wo
             if steps.ops[pc, L.CODE] == L.PROBE:
                 at = s * n + level
                 steps.counters[pc, L.TUPLES_IN] += group.lists[L.LIST_COUNTS, at] - group.lists[L.LIST_HITS, at]
+                if steps.ops[pc, L.ALLOWED] < L.ALL:
+                    credit = steps.counters[pc, L.CREDIT] + group.lists[L.LIST_COUNTS, at] * steps.ops[pc, L.ALLOWED]
+                    steps.counters[pc, L.CREDIT] = credit % L.ALL
+                    steps.counters[pc, L.UNPROBED] += group.lists[L.LIST_HITS, at]
                 level += 1
                 steps.counters[pc, L.MATCHES] += group.lists[L.LIST_COUNTS, at + 1] - group.lists[L.LIST_CACHED, at + 1]
             elif steps.ops[pc, L.CODE] == L.LOOKUP:

@@ -6,7 +6,7 @@ buckets (store/index.py) and the same test of what is there (store/visible.py).
 
 from __future__ import annotations
 
-from watersmeet.engine.native.mark import Table, inlined
+from watersmeet.engine.native.mark import Table, Words, inlined
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.program.tables import Frame, Memory, Steps
 from watersmeet.engine.store.index import head_of, mix
@@ -91,6 +91,20 @@ def begin_probe(mem: Memory, steps: Steps, frame: Frame, pc: int) -> int:
             frame.keys[pc, k] = key
             value = mix(mem, x, k, value, key)
     return mem.halves[head_of(mem, x, value)]
+
+
+@inlined
+def left_out(steps: Steps, control: Words, pc: int) -> bool:
+    """Whether the allowance of the probe at `pc` leaves this tuple out; if so, it is counted."""
+    allowed = steps.ops[pc, L.ALLOWED]
+    if control[L.NEWEST]:
+        skipped = control[L.BEHIND] >= allowed
+    else:
+        credit = steps.counters[pc, L.CREDIT] + allowed
+        skipped = credit < L.ALL
+        steps.counters[pc, L.CREDIT] = credit if skipped else credit - L.ALL
+    steps.counters[pc, L.UNPROBED] += skipped
+    return skipped
 
 
 @inlined

@@ -59,11 +59,22 @@ def compile_plan(bound: BoundQuery, plan: Plan) -> Program:
             "with a LEFT JOIN no row can be shed: one whose partner was given up would come out as unmatched"
             "\n  leave 'keep' out of the plan"
         )
-    asked = {"allow": plan.allow, "retain": plan.retention}
-    given_up = [name for name, value in asked.items() if value]
-    if given_up:
-        raise PlanError(f"the engine runs plans exactly; it can't do '{given_up[0]}' yet\n  leave it out of the plan")
+    if plan.retention:
+        raise PlanError("the engine runs plans exactly; it can't do 'retain' yet\n  leave it out of the plan")
+    if plan.limited and (why := undirected(bound)):
+        raise PlanError(f"{why}\n  leave 'allow' out of the plan")
+    if plan.limited and plan.caches:
+        raise PlanError("a probe that is left out would keep caches up\n  leave 'caches' or 'allow' out of the plan")
     return _Compiler(bound, plan).program()
+
+
+def undirected(bound: BoundQuery) -> str:
+    """Why no probe of this query may be left out; empty if it may."""
+    if bound.preserved is not None:
+        return "with a LEFT JOIN no probe can be left out: the row would come out as unmatched"
+    if bound.query.emit == "CHANGES":
+        return "with EMIT CHANGES no probe can be left out: a result might end that has never begun"
+    return ""
 
 
 @dataclass

@@ -128,7 +128,9 @@ PAIR: Final = 17  # of LOOKUP: the CREATE that closes its segment, and the other
 PENDING: Final = 18  # of LOOKUP and CREATE: the row of `pending` that collects the value after a miss
 AGAIN: Final = 19  # of UPDATE: 0: it is new; 1: so is the leaf BY, but it may have been told before in this pipeline; 2: or earlier
 BY: Final = 20  # of UPDATE: which member of a reference the arriving tuple is
-OP_WIDTH: Final = 21
+ALLOWED: Final = 21  # of PROBE: of each ALL tuples that come to it, so many probe; the others are counted (UNPROBED)
+OP_WIDTH: Final = 22
+ALL: Final = 1 << 20
 
 # codes of ops
 PROBE: Final = 0
@@ -155,7 +157,9 @@ LE: Final = 3
 # columns of the table of counters, a row for each op
 TUPLES_IN: Final = 0
 MATCHES: Final = 1
-COUNTER_WIDTH: Final = 2
+UNPROBED: Final = 2  # tuples that came and were not allowed to probe
+CREDIT: Final = 3  # what the allowance has left over, below ALL: when it is full, a tuple may probe
+COUNTER_WIDTH: Final = 4
 
 # columns of the table of given streams, a row for each stream
 AT: Final = 0  # next row
@@ -190,7 +194,9 @@ GROUP_SINGLY: Final = 16  # ... of which so many have gone on one by one, if it 
 GROUP_RESULTS: Final = 17  # results of the last group
 SET_OUT: Final = 18  # how often walkers have set out before their rows
 GROUPS: Final = 19  # how many groups have been formed
-CONTROL_WIDTH: Final = 20
+NEWEST: Final = 20  # whether allowances go to the newest rows of each piece of input; else they are spread evenly
+BEHIND: Final = 21  # then: how many of each ALL rows of its stream in this piece come after the row under way
+CONTROL_WIDTH: Final = 22
 
 # groups: notes of what each row may meet, lists of partial results, and those that walk along chains
 BLOCK: Final = 64  # rows for which it is noted together what has left a RANGE window

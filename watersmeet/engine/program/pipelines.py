@@ -49,6 +49,11 @@ class Pipelines:
 
         arrive = [add(p) for p in program.arrive]
         leave = [add(p) for p in program.leave]
+        for pipes, starts in ((program.arrive, arrive), (program.leave, leave)):
+            for leaf, (pipeline, first) in enumerate(zip(pipes, starts, strict=True)):
+                for k, op in enumerate(pipeline):
+                    if isinstance(op, Probe):
+                        ops[first + k][L.ALLOWED] = allowed(program, leaf, op)
         fill = [add(p) for _, p in program.fill]
         return cls(
             np.array(ops, np.int64).reshape(-1, L.OP_WIDTH),
@@ -59,6 +64,13 @@ class Pipelines:
             len(lookups),
             may_group(program),
         )
+
+
+def allowed(program: Program, leaf: int, op: Probe) -> int:
+    """Of each ALL tuples in the pipeline of a leaf, how many may make this probe."""
+    name = [store.name for store in program.stores]
+    target = frozenset(name[k] for k in program.stores[op.store].leaves)
+    return round(L.ALL * program.plan.allowance(name[leaf], target))
 
 
 _CHECKS = {"=": L.EQ, "<>": L.NE, "<": L.LT, "<=": L.LE}
@@ -86,6 +98,7 @@ def _op(op: Op, stores: Any, checks: list[list[int]], members: tuple[int, ...]) 
         return [source[0], int(stores[source[0], L.COL0]) + source[1]]
 
     row = [0] * L.OP_WIDTH
+    row[L.ALLOWED] = L.ALL
     row[L.OP_KEY0 : L.OP_KEY0 + 2 * L.MAX_KEYS] = [-1] * (2 * L.MAX_KEYS)
     if isinstance(op, Probe | Lookup | Update | Drop):
         row[L.TARGET], row[L.OP_NKEYS] = op.store, len(op.key)
