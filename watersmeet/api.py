@@ -200,13 +200,13 @@ def adaptive(
     plan: str | Plan, stats: Statistics | None = None, budget: Budget | None = None
 ) -> Callable[[BoundQuery], Controller]:
     """What watches a run of this plan: "auto" adapts to the streams, any other stays."""
-    from watersmeet.adapt.replan import Replan
+    from watersmeet.adapt.reoptimizer import Reoptimizer
     from watersmeet.engine.control import unchanging
 
     if plan != "auto":
         return unchanging
     known = priced(stats or Statistics())
-    return partial(Replan, costs=known.costs if known else None, budget=budget)
+    return partial(Reoptimizer, costs=known.costs if known else None, budget=budget)
 
 
 def choose(

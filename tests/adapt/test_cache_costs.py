@@ -7,7 +7,7 @@ import pytest
 
 from watersmeet.adapt.cache_costs import Segment
 from watersmeet.adapt.cache_memory import PAGE, Want, allocate
-from watersmeet.adapt.distinct import distinct, miss_probability
+from watersmeet.adapt.distinct import Tags, mixed_keys
 
 
 def test_paper_proc_and_benefit_differ_by_the_cost_without_a_cache() -> None:
@@ -25,12 +25,25 @@ def test_a_cache_that_never_hits_loses_its_look_ups_and_creations() -> None:
 @pytest.mark.parametrize(("values", "look_ups"), [(10, 5000), (500, 5000), (5000, 5000), (10**9, 5000)])
 def test_distinct_keys_are_counted_within_three_percent(values: int, look_ups: int) -> None:
     keys = np.random.default_rng(7).integers(0, values, look_ups)
-    assert distinct(keys) == pytest.approx(len(np.unique(keys)), rel=0.03)
-    assert miss_probability(keys) == pytest.approx(len(np.unique(keys)) / look_ups, rel=0.03)
+    tags = Tags()
+    miss = tags.see(keys)
+    first, second = set(keys[: look_ups // 2]), set(keys[look_ups // 2 :])
+    assert tags.keys == pytest.approx(len(first | second), rel=0.03)
+    assert miss == pytest.approx(len(second - first) / (look_ups / 2), rel=0.03, abs=1e-9)
+    assert Tags(tags.packed()).keys == tags.keys
 
 
-def test_distinct_of_nothing_is_nothing_and_nothing_is_no_promise_of_hits() -> None:
-    assert distinct(np.zeros(0, np.int64)) == 0 and miss_probability(np.zeros(0, np.int64)) == 1
+def test_too_few_look_ups_say_nothing_and_a_full_bitmap_is_begun_anew() -> None:
+    tags = Tags()
+    assert tags.see(np.arange(10)) is None and tags.keys == 0
+    for k in range(60):
+        assert tags.see(np.arange(5000) + 5000 * k) == pytest.approx(1, abs=0.05)
+    assert tags.fill <= 0.55
+
+
+def test_keys_of_several_columns_are_told_apart() -> None:
+    a, b = (x.ravel() for x in np.meshgrid(np.arange(60), np.arange(60)))
+    assert len(np.unique(mixed_keys([a, b]))) == 3600
 
 
 @pytest.mark.parametrize("seed", range(20))
