@@ -138,12 +138,12 @@ class Caching:
             )
 
     def _worth(self, plan: Plan, p: Place) -> bool:
-        """A segment of one probe is worth a cache only if it is a scan; a look-up is as dear as a probe by hash."""
-        if len(p.cache.segment) > 1:
-            return True
+        """Whether it is ever asked, and saves more than one probe by hash, which is as dear as a look-up: a scan is dearer."""
         below = next(i for i in p.node.inputs if str(i) == p.cache.pipeline)
-        step = next(s for s in way(plan, min(below.streams)) if p.covers(s))
-        return self.profile.scans_at(plan, step)
+        asking = [a for a in sorted(below.streams) if not self.bound.source(a).static]
+        if not asking or len(p.cache.segment) > 1:
+            return bool(asking)
+        return self.profile.scans_at(plan, next(s for s in way(plan, asking[0]) if p.covers(s)))
 
     def _used(self, plan: Plan) -> tuple[Place, ...]:
         if plan.caches != tuple(p.cache for p in self._in_use):
