@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watersmeet.engine.native.load import PARTS, Native
+from watersmeet.engine.native.load import PARTS, SOURCES, Native
 from watersmeet.engine.native.mark import ARRAYS
 from watersmeet.engine.program import layout as L
 from watersmeet.engine.store.partition import rehash
@@ -87,3 +88,26 @@ def test_what_is_made_at_once_is_what_python_calls() -> None:
         for name in part:
             module, _, function = name.rpartition(".")
             assert isinstance(getattr(import_module(f"watersmeet.engine.{module}"), function), Native)
+
+
+def negative(index: ast.expr) -> bool:
+    return isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub)
+
+
+def test_no_index_in_compiled_code_counts_from_the_end() -> None:
+    """It would read what lies before the array (decision 143)."""
+    seen = 0
+    for path in (path for pattern in SOURCES for path in (ROOT / "watersmeet/engine").glob(pattern)):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            if not any(isinstance(d, ast.Name) and d.id in ("compiled", "inlined") for d in function.decorator_list):
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.Subscript):
+                    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                    assert not any(map(negative, places)), f"{path.name}, line {node.lineno}"
+                    seen += 1
+    assert seen > 1000
+    columns = {name: value for name, value in vars(L).items() if isinstance(value, int)}
+    assert [name for name, value in columns.items() if value < 0] == ["DEAD"]

@@ -82,7 +82,7 @@ class Engine(Watched):
         notes = np.zeros((LARGEST_GROUP + 1, L.NOTE_FROM + 2 * leaves + 2), np.int64)
         notes[:, -1] = L.FAR
         entries = LARGEST_GROUP + max(LISTS // leaves**2, leaves**2)
-        self.lists: Any = np.zeros((leaves**2 * L.LIST_ROWS + L.LIST_BEHIND, entries), np.int64)
+        self.lists: Any = np.zeros((L.LIST_BEFORE + leaves**2 * L.LIST_ROWS, entries), np.int64)
         self.group = Group(notes, self.lists, np.zeros((L.WALK_ROWS, entries), np.int64))
         self.control = np.zeros(L.CONTROL_WIDTH, np.int64)
         self.control[L.QUOTA] = self.controller.every

@@ -114,9 +114,9 @@ def split(mem: Memory, steps: Steps, group: Group, s: int, pc: int, level: int, 
         m += to >= hits
     for k in range(L.LIST_ROWS):
         for p in range(count):
-            group.walk[L.WALK_AT, group.walk[L.WALK_WHO, p]] = group.lists[listed + k, p]
+            group.walk[L.WALK_AT, group.walk[L.WALK_WHO, p]] = group.lists[listed + L.LIST_PARENT + k, p]
         for p in range(count):
-            group.lists[listed + k, p] = group.walk[L.WALK_AT, p]
+            group.lists[listed + L.LIST_PARENT + k, p] = group.walk[L.WALK_AT, p]
     for p in range(count):
         group.walk[L.WALK_AT, group.walk[L.WALK_WHO, p]] = group.walk[L.WALK_PLACE, p]
     return hits
@@ -209,7 +209,7 @@ def keep_seen(mem: Memory, group: Group, s: int, level: int, last: int, given: i
             there = there and seen(mem, group, leaf, group.lists[listed + L.LIST_ID, p], g, taken)
             p = group.lists[listed + L.LIST_PARENT, p]
         for k in range(L.LIST_ROWS):
-            group.lists[made + k, kept] = group.lists[made + k, q]
+            group.lists[made + L.LIST_PARENT + k, kept] = group.lists[made + L.LIST_PARENT + k, q]
         kept += there
     return kept
 

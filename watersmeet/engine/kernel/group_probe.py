@@ -147,7 +147,7 @@ def set_apart(steps: Steps, group: Group, s: int, pc: int, level: int, n: int) -
         if credit >= L.ALL:
             credit -= L.ALL
             continue
-        for k in range(listed, listed + L.LIST_ROWS):
+        for k in range(listed + L.LIST_PARENT, listed + L.LIST_PARENT + L.LIST_ROWS):
             moved = group.lists[k, apart]
             group.lists[k, apart] = group.lists[k, p]
             group.lists[k, p] = moved

@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.cpython import slicing
 from numba.extending import intrinsic
 
 from watersmeet.engine.native import mark as compiled
@@ -133,6 +134,7 @@ def put(folder: Path, name: str) -> None:
 
 def main(folder: str, *names: str) -> None:
     compiled.make = make
+    slicing.fix_index = lambda builder, index, size: index  # no index counts from the end (decision 143)
     for instruction in (_prefetch, _prefetch_at, _word_at, _put_word):
         setattr(compiled, instruction.__name__[1:], intrinsic(instruction))
     for name in names:
