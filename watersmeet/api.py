@@ -128,15 +128,23 @@ def optimize(
     stats: Statistics | None = None,
     budget: Budget | None = None,
     policy: str = "least_cpu",
+    search: str = "auto",
+    head_room: float = 0.0,
+    cpu_share: float = 1.0,
+    cells: int = 1,
 ) -> Plan:
     """The plan for a query under a budget (the query's own if none is given); raises NoQualifiedPlan.
 
-    policy: among the plans that fit, "least_cpu", "least_memory", "non_dominated" or "any".
+    policy: among the plans that fit, "least_cpu", "least_memory", "non_dominated" or "any" (the first that is found).
+    search: "auto", "pareto" (all non-dominated plans), "jtree_finder" (all plans) or "two_layer" (hill climbing).
+    head_room: part of the CPU to leave free, 0 to below 1. cpu_share: part of each processor that the join gets, above 0.
+    cells: into how many parts the join is split on Spark; copies count.
     """
     from watersmeet.optimize.asked import Asked
-    from watersmeet.optimize.choose import optimize as search
+    from watersmeet.optimize.choose import optimize as chosen
 
-    return search(parse(query) if isinstance(query, str) else query, priced(stats), budget, Asked(policy))
+    asked = Asked(policy, search, cells=cells, head_room=head_room, cpu_share=cpu_share)
+    return chosen(parse(query) if isinstance(query, str) else query, priced(stats), budget, asked)
 
 
 def explain(
@@ -146,6 +154,11 @@ def explain(
     analyze: Mapping[str, Any] | None = None,
     steps: bool = False,
     plot: str | Path | None = None,
+    policy: str = "least_cpu",
+    search: str = "auto",
+    head_room: float = 0.0,
+    cpu_share: float = 1.0,
+    cells: int = 1,
 ) -> str:
     """How a query is understood, and the plan that fits its budget, with reasons.
 
@@ -153,13 +166,16 @@ def explain(
         them the streams must be declared.
     steps: also what each step of the optimizer did.
     plot: a file (.png, .svg or .pdf) to draw the plan in, and where all plans lie between CPU and memory; needs statistics.
+    policy, search, head_room, cpu_share, cells: as for `optimize`.
     """
     from watersmeet.optimize.along_graph import along_graph
+    from watersmeet.optimize.asked import Asked
     from watersmeet.optimize.choose import decide
     from watersmeet.optimize.explain import explain_decision
 
     query = parse(text) if isinstance(text, str) else text
     budget = budget or query.budget
+    asked = Asked(policy, search, cells=cells, head_room=head_room, cpu_share=cpu_share)
     if analyze is None:
         try:
             bound = bind(query)
@@ -169,7 +185,7 @@ def explain(
             if plot is not None:
                 raise QueryError("a plot shows what plans cost", hint=f"{_WITHOUT} (--stats FILE, or --sample)")
             return f"{describe(bound)}\n\nPlan, with nothing known about the streams\n  {along_graph(bound)}\n  {_WITHOUT}\n"
-        found = decide(bound, priced(stats), budget)
+        found = decide(bound, priced(stats), budget, asked)
         _draw(found, plot)
         return f"{describe(bound)}\n\n{explain_decision(found, steps)}"
     from watersmeet.engine.estimate import observe
@@ -179,7 +195,7 @@ def explain(
     stats = stats or observe(batches.bound, batches.sample(), whole=batches.whole)
     result = run(query, analyze, stats=stats, budget=budget, sink=lambda batch: None)
     measured = "\n".join(f"  {name:<20} {value:.6g}" for name, value in result.metrics.items())
-    found = decide(batches.bound, priced(stats), budget)
+    found = decide(batches.bound, priced(stats), budget, asked)
     _draw(found, plot)
     return (
         f"{describe(batches.bound)}\n\n{explain_decision(found, steps)}\nMeasured, with {result.plan.root}\n{measured}"
@@ -216,8 +232,9 @@ def choose(
     budget: Budget | None = None,
     sample: Mapping[str, Any] | None = None,
     whole: bool = False,
+    cells: int = 1,
 ) -> Plan:
-    """The plan to run: the one given, or the best of the kind asked for.
+    """The plan to run: the one given, or the best of the kind asked for, with shares for so many cells.
 
     Without statistics they are taken from the sample (whole: it is all that will come); without either it is an MJoin along the
     join graph. If nothing fits the budget, a warning says so, and what the query allows is given up; if it allows nothing, the
@@ -232,7 +249,11 @@ def choose(
     for caution in cautions(bound):
         warn(caution, stacklevel=3)
     if isinstance(plan, Plan):
-        return plan
+        if cells == 1 or plan.cells or stats is None:
+            return plan
+        from watersmeet.optimize.from_query import shares_of
+
+        return replace(plan, cells=shares_of(bound, stats, cells))
     if plan not in ("auto", "mjoin", "xjoin"):
         raise PlanError(
             f'unknown plan \'{plan}\'\n  "auto", "mjoin", "xjoin" or a Plan, for example Plan.parse(\'((A B) C)\')'
@@ -247,12 +268,12 @@ def choose(
 
         stats = observe(bound, sample, whole=whole)
     stats = priced(stats)
-    found = decide(bound, stats, budget, Asked(kind=plan))
+    found = decide(bound, stats, budget, Asked(kind=plan, cells=cells))
     if found.qualified or plan != "auto":
         assert found.plan is not None
         return found.plan
     if found.kept is not None:
-        found = decide(bound, stats, budget, Asked(kind=plan, head_room=HEAD_ROOM))
+        found = decide(bound, stats, budget, Asked(kind=plan, cells=cells, head_room=HEAD_ROOM))
     if found.kept is not None and found.retention is None and not found.overload.direct and bound.preserved is None:
         assert found.plan is not None
         warn(f"no exact plan fits the budget\n  {shedding(found)}", BudgetWarning, stacklevel=3)
@@ -267,4 +288,4 @@ def choose(
         BudgetWarning,
         stacklevel=3,
     )
-    return search(exact, stats, asked=Asked(kind=plan))
+    return search(exact, stats, asked=Asked(kind=plan, cells=cells))

@@ -148,11 +148,19 @@ def explain(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="draw the plan and the CPU/memory plane: .png, .svg or .pdf")
     ] = None,
+    policy: Annotated[
+        str, typer.Option(help="of the plans that fit: least_cpu, least_memory, non_dominated or any")
+    ] = "least_cpu",
+    search: Annotated[str, typer.Option(help="auto, pareto, jtree_finder or two_layer")] = "auto",
+    head_room: Annotated[float, typer.Option(help="part of the CPU to leave free, 0 to below 1")] = 0.0,
+    cpu_share: Annotated[float, typer.Option(help="part of each processor that the join gets, above 0")] = 1.0,
+    cells: Annotated[int, typer.Option(min=1, help="into how many cells the join is split on Spark")] = 1,
 ) -> None:
     """Say how each query is understood: its streams and windows, its join graph, and the plan with what it costs."""
     from watersmeet.cli.explain import explain_jobs
 
-    explain_jobs(jobs, stats, sample, steps, plot)
+    asked = {"policy": policy, "search": search, "head_room": head_room, "cpu_share": cpu_share, "cells": cells}
+    explain_jobs(jobs, stats, sample, steps, plot, asked)
 
 
 @app.command()

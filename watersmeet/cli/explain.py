@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.cli import show
 from watersmeet.cli.job import Job
@@ -19,8 +20,9 @@ def explain_jobs(
     sample: bool = False,
     steps: bool = False,
     plot: Path | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> None:
-    """Explain each file; a file that is wrong does not keep the others from being explained."""
+    """Explain each file; a file that is wrong does not keep the others from being explained. asked: what else is asked of `optimize`."""
     if plot is not None and len(paths) > 1:
         raise WatersmeetError("--plot draws one job\n  give one job file")
     from watersmeet import api
@@ -31,7 +33,9 @@ def explain_jobs(
     for path in paths:
         try:
             job = Job.load(path)
-            told = api.explain(job.text, known or (sampled(job) if sample else None), steps=steps, plot=plot)
+            told = api.explain(
+                job.text, known or (sampled(job) if sample else None), steps=steps, plot=plot, **(asked or {})
+            )
         except WatersmeetError as e:
             if len(paths) == 1:
                 raise

@@ -8,15 +8,16 @@ from typing import Final
 from watersmeet.errors import PlanError
 from watersmeet.optimize.policy import check_policy
 
-SEARCHES: Final = ("auto", "pareto", "two_layer")
+SEARCHES: Final = ("auto", "pareto", "jtree_finder", "two_layer")
 KINDS: Final = ("auto", "mjoin", "xjoin")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """policy: any, least_cpu, least_memory or non_dominated, among plans that fit. search: auto, pareto or two_layer.
+    """policy: any, least_cpu, least_memory or non_dominated, among plans that fit. search: one of SEARCHES.
     kind: auto, mjoin or xjoin (the best binary tree); one that is asked for is given whatever the budget. cells: into
-    how many the join is split. head_room: part of the CPU to leave free.
+    how many the join is split. head_room: part of the CPU to leave free. cpu_share: part of each processor that the
+    join gets.
 
     >>> Asked(kind="tree")
     Traceback (most recent call last):
@@ -28,6 +29,7 @@ class Asked:
     kind: str = "auto"
     cells: int = 1
     head_room: float = 0.0
+    cpu_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_policy(self.policy)

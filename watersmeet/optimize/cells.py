@@ -12,7 +12,7 @@ order.
 
 All ways to split the cells into shares are tried if they are few; else the prime factors of their number are given
 out one by one, largest first, each to the dimension where it helps most. With no class (theta joins, products) the
-row hash of one stream is the dimension, and all others are copied along it.
+row hash of one stream is the dimension, and all others are copied along it. Every cell has static tables whole.
 
 streams: rates and windows. dimensions: classes with their streams. cells: how many.
 
@@ -53,7 +53,7 @@ def choose_shares(problem: Problem, dimensions: Sequence[Dimension], cells: int)
     """The shares whose fullest cell is least loaded; dimensions that are not split are left out."""
     if cells < 1:
         raise QueryError(f"the number of cells is 1 or more, not {cells}")
-    usable = list(dimensions) or [Dimension(name, 1 << i) for i, name in enumerate(problem.names)]
+    usable = list(dimensions) or [Dimension(s.name, 1 << i) for i, s in enumerate(problem.streams) if not s.static]
     factors = prime_factors(cells)
     if _ways(factors, len(usable)) <= MAX_SPLITS:
         splits = list(_splits(cells, len(usable)))

@@ -25,11 +25,12 @@ from watersmeet.optimize.cells import choose_shares
 from watersmeet.optimize.cost import Estimate, Limits, price
 from watersmeet.optimize.from_query import state_problem
 from watersmeet.optimize.group_selection import excess
+from watersmeet.optimize.jtree_finder import jtree_finder
 from watersmeet.optimize.kept import Kept
 from watersmeet.optimize.node_costs import NodeCosts
 from watersmeet.optimize.pareto import MAX_STREAMS, Candidate, pareto_front
 from watersmeet.optimize.policy import pick
-from watersmeet.optimize.problem import Problem
+from watersmeet.optimize.problem import Problem, dilated
 from watersmeet.optimize.sketch import planned
 from watersmeet.optimize.two_layer import two_layer
 from watersmeet.optimize.which_plan import best_approximation
@@ -166,6 +167,12 @@ def decide_problem(
     assumptions: tuple[str, ...] = (),
 ) -> Decision:
     """The same from plain numbers."""
+    if asked.cpu_share != 1:
+        problem = replace(problem, costs=dilated(problem.costs, asked.cpu_share))
+        assumptions = (
+            *assumptions,
+            f"the join gets {asked.cpu_share:.0%} of each processor: all prices are that much higher",
+        )
     now = Decision(
         problem, limits, budget, asked.policy, overload or Overload(), lower_bounds(problem), NodeCosts(problem), asked.search,
         assumptions=assumptions,
@@ -202,6 +209,9 @@ def xjoin_only(d: Decision) -> Decision:
 def exact_search(d: Decision) -> Decision:
     """mjoin, binary tree -> all non-dominated plans within the limits. Up to EXACT_STREAMS streams, or as many as it can if asked for."""
     n = len(d.problem.streams)
+    if d.search == "jtree_finder" and not d.settled:
+        found = jtree_finder(d.costs, d.limits)
+        return replace(d, exhaustive=True, seen=(*d.seen, *(("JTree-Finder", p) for p in found)))
     wanted = d.search == "pareto" or (d.search == "auto" and n <= EXACT_STREAMS)
     if not wanted or d.settled:
         return d

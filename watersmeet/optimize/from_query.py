@@ -14,7 +14,7 @@ from watersmeet.model.bind import BoundQuery, BoundSource
 from watersmeet.model.budget import Budget
 from watersmeet.model.graph import JoinGraph
 from watersmeet.model.statistics import Statistics
-from watersmeet.optimize.cells import Dimension
+from watersmeet.optimize.cells import Dimension, choose_shares
 from watersmeet.optimize.pair_selectivity import pair_selectivities
 from watersmeet.optimize.problem import Problem, Stream
 from watersmeet.optimize.widths import row_bytes
@@ -181,12 +181,17 @@ def _say_products(problem: Problem, said: list[str]) -> None:
 
 
 def _dimensions(bound: BoundQuery, graph: JoinGraph, stats: Statistics) -> tuple[Dimension, ...]:
-    """The classes of equal attributes, with their heavy values."""
+    """The classes of equal attributes that streams have, with their heavy values. A preserved stream (LEFT JOIN) is in each of them, or its
+    rows are split: each of its rows must live in one cell, which knows whether a result had it."""
     number = {a: i for i, a in enumerate(bound.aliases)}
+    streams = {s.alias for s in bound.sources if not s.static}
     made = []
     for group in graph.classes:
         heavy = []
-        for side in group.members:
+        split = group.streams & streams
+        if not split or (bound.preserved is not None and bound.preserved not in split):
+            continue
+        for side in (m for m in group.members if m.stream in streams):
             parts = [
                 max((part for _, part in values), default=0.0)
                 for (a, c), values in stats.heavy.items()
@@ -194,5 +199,13 @@ def _dimensions(bound: BoundQuery, graph: JoinGraph, stats: Statistics) -> tuple
             ]
             if parts:
                 heavy.append((number[side.stream], max(parts)))
-        made.append(Dimension(group.name, sum(1 << number[s] for s in group.streams), tuple(heavy)))
+        made.append(Dimension(group.name, sum(1 << number[s] for s in split), tuple(heavy)))
+    if bound.preserved is not None and not made:
+        made.append(Dimension(bound.preserved, 1 << number[bound.preserved]))
     return tuple(made)
+
+
+def shares_of(bound: BoundQuery, stats: Statistics | None, cells: int) -> tuple[tuple[str, int], ...]:
+    """The shares for so many cells, as a Plan has them: rates, windows and heavy values decide."""
+    stated = state_problem(bound, stats)
+    return tuple((s.name, s.count) for s in choose_shares(stated.problem, stated.dimensions, cells))

@@ -46,7 +46,6 @@ class Flow:
         tables: Mapping[str, pa.Table],
         *,
         in_spark: Callable[[Expr], bool] = lambda expr: False,
-        rates: Mapping[str, float] | None = None,
         late: bool = False,
         bad: bool = False,
         order: str = "event",
@@ -57,7 +56,7 @@ class Flow:
         """tables: static tables by alias. in_spark: whether Spark can evaluate a predicate just as we do. late, bad: whether late and
         bad rows are given out besides results. controller: makes one for each cell."""
         check_names(bound, late or bad)
-        route = Route.of(bound, cells, rates)
+        route = Route.of(bound, cells, plan.cells)
         spec = CellSpec.of(
             bound, plan, route, tables, late=late, bad=bad, order=order, refresh_tables=refresh_tables,
             waiting_bytes=waiting_bytes, controller=controller,

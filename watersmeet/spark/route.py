@@ -6,19 +6,19 @@ that its stream has no attribute of, to all. The members of a result agree on ev
 
     R(a), S(a, b), T(b), 4 cells as a: 2, b: 2:   R to 2 cells, S to 1, T to 2
 
-Where there is no class (theta joins, Cartesian products), one stream is split by a hash of its whole rows. The shares are chosen in
-optimize/cells.py.
+Where there is no class (theta joins, Cartesian products), one stream is split by a hash of its whole rows. The shares are
+those of the plan (chosen in optimize/cells.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
 
-from watersmeet.errors import QueryError
+from watersmeet.errors import PlanError, QueryError, nearest_name
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.expr import Column, Expr
 from watersmeet.model.graph import JoinGraph
@@ -70,12 +70,13 @@ class Route:
     lanes: Mapping[str, Lane]
 
     @classmethod
-    def of(cls, bound: BoundQuery, cells: int, rates: Mapping[str, float] | None = None) -> Route:
+    def of(cls, bound: BoundQuery, cells: int, shares: Sequence[tuple[str, int]] = ()) -> Route:
+        """shares: those of the plan; none: what the query alone suggests."""
         if not 1 <= cells <= MOST_CELLS:
             raise QueryError(
                 f"cells={cells}: from 1 to {MOST_CELLS} are possible", hint="one for each core is a good start"
             )
-        dimensions = choose_dimensions(bound, cells, rates or {})
+        dimensions = choose_dimensions(bound, cells, shares)
         lanes = {s.alias: _lane(bound, s.alias, dimensions) for s in bound.sources if not s.static}
         return cls(cells, dimensions, cell_keys(cells), lanes)
 
@@ -90,36 +91,31 @@ class Route:
         return f"{self.cells} cell{'s' if self.cells > 1 else ''} ({split}); each row of {copies}"
 
 
-def choose_dimensions(bound: BoundQuery, cells: int, rates: Mapping[str, float]) -> tuple[Dimension, ...]:
-    """The shares that `optimize.cells` finds for these rates (1 where none is given)."""
+def choose_dimensions(bound: BoundQuery, cells: int, shares: Sequence[tuple[str, int]] = ()) -> tuple[Dimension, ...]:
+    """The dimensions of a plan's shares, else those that `optimize.cells` finds with nothing known about the streams."""
+    if not shares and cells > 1:
+        from watersmeet.optimize.from_query import shares_of  # workers have no use for the optimizer
+
+        shares = shares_of(bound, None, cells)
+    if (found := prod(count for _, count in shares)) != cells:
+        grid = ", ".join(f"{name}: {count}" for name, count in shares)
+        raise PlanError(f"the plan is for {found} cells ({grid}), the query is to run in {cells}\n  pass cells={found}")
     streams = [s.alias for s in bound.sources if not s.static]
     sides: dict[str, tuple[tuple[str, Expr | None], ...]] = {}
     for group in JoinGraph.of(bound).classes:
-        mine = tuple((m.stream, m.expr) for m in group.members if m.stream in streams)
-        if mine:
-            sides[group.name] = mine
-    if cells == 1:
-        return ()
-    if (
-        bound.preserved
-    ):  # each of its rows lives in one cell, which knows whether a result had it; the others are copied along
-        sides = {n: split for n, split in sides.items() if bound.preserved in dict(split)}
-        sides = sides or {f"rows of {bound.preserved}": ((bound.preserved, None),)}
-    if len(streams) == 1:  # with static tables only: no copies whatever the split
-        name, split = next(iter(sides.items()), (f"rows of {streams[0]}", ((streams[0], None),)))
-        return (Dimension(name, cells, split),)
-    from watersmeet.optimize import cells as cells_of  # workers have no use for the optimizer
-    from watersmeet.optimize.problem import Problem
-
-    masks = [cells_of.Dimension(n, sum(1 << streams.index(a) for a, _ in split)) for n, split in sides.items()]
-    problem = Problem.of({a: rates.get(a, 1.0) for a in streams}, 1.0, {})
-    shares = cells_of.choose_shares(problem, masks, cells)
-    return tuple(
-        Dimension(s.name, s.count, sides[s.name])
-        if s.name in sides
-        else Dimension(f"rows of {s.name}", s.count, ((s.name, None),))
-        for s in shares
-    )
+        sides[group.name] = tuple((m.stream, m.expr) for m in group.members if m.stream in streams)
+    made = []
+    for name, count in shares:
+        if not sides.get(name) and name not in streams:
+            known = [*(n for n, split in sides.items() if split), *streams]
+            raise PlanError(f"cells: nothing is called '{name}'\n  {nearest_name(name, known)}")
+        if sides.get(name):
+            made.append(Dimension(name, count, sides[name]))
+        else:
+            made.append(Dimension(f"rows of {name}", count, ((name, None),)))
+    if bound.preserved and (apart := [d.name for d in made if bound.preserved not in dict(d.sides)]):
+        raise PlanError(f"cells: a LEFT JOIN is split by what its first stream has, not by {apart[0]}")
+    return tuple(made)
 
 
 def _partition_fixes(bound: BoundQuery, alias: str, sides: list[Expr | None]) -> bool:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -134,12 +134,13 @@ def joined(
     bound = _bind(query, streams, text)
     frames, tables = _inputs(bound, streams, reads)
     limit = budget or query.budget
-    count = cells or _cells(limit)
+    given = prod(n for _, n in plan.cells) if isinstance(plan, Plan) and plan.cells else None
+    count = cells or given or _cells(limit)
     read_aliases = {s.alias for s in bound.sources if s.stream in reads}
     flow = Flow.of(
-        bound, choose(bound, plan, stats, limit), count, tables,
+        bound, choose(bound, plan, stats, limit, cells=count), count, tables,
         in_spark=lambda e: in_spark(e) and not streams_of(e) & read_aliases,
-        rates=stats.rate if stats else None, late=late, bad=bad, order=order, refresh_tables=refresh_tables,
+        late=late, bad=bad, order=order, refresh_tables=refresh_tables,
         waiting_bytes=waiting_limit(session.conf.get(SETTING, None)), controller=adaptive(plan, stats, _part(limit, count)),
     )  # fmt: skip
     configure(session, flow.spec.route.cells)
