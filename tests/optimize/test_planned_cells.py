@@ -106,3 +106,13 @@ def test_head_room_and_cpu_share_tighten_the_budget() -> None:
     assert halved.cpu == pytest.approx(2 * best.cpu)
     assert "50% of each processor" in wm.explain(CHAIN, FAST_T, cpu_share=0.5)
     assert "4 cells: 4 by S.b" in wm.explain(CHAIN, FAST_T, cells=4)
+
+
+def test_the_nearest_miss_is_named_although_something_fits() -> None:
+    """A tree just over the memory, and cheapest, is told."""
+    stats = wm.Statistics(rate={"R": 100.0, "S": 100.0, "T": 100.0}, selectivity={("R", "S"): 0.0001, ("S", "T"): 0.05})
+    free = wm.optimize(CHAIN, stats)
+    assert free.kind == "bjtree" and free.memory_tuples is not None
+    told = wm.explain(CHAIN, stats, wm.Budget(memory_tuples=int(free.memory_tuples) - 1))
+    assert f"{free.root} needs" in told
+    assert "too much memory" in told

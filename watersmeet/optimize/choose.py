@@ -228,6 +228,11 @@ def two_layer_search(d: Decision) -> Decision:
         cpu, memory = max(d.bounds.cpu, TINY), max(d.bounds.memory, TINY)
         aim = Limits(d.limits.cpu, memory) if least_memory else Limits(cpu, d.limits.memory)
     found = two_layer(d.costs, d.limits, aim)
+    if (
+        aim is not None and not found.qualified
+    ):  # the climb towards less than the limits may have passed by what is within them
+        again = two_layer(d.costs, d.limits)
+        return replace(d, seen=(*d.seen, *found.seen, *again.seen))
     return replace(d, seen=(*d.seen, *found.seen))
 
 
@@ -253,8 +258,9 @@ def take_it(d: Decision) -> Decision:
 
 
 def near_misses(d: Decision) -> Decision:
-    """no plan fits -> the non-dominated plans without limits, for the explanation. Declines beyond EXACT_STREAMS streams."""
-    if d.root is not None or len(d.problem.streams) > EXACT_STREAMS:
+    """plans looked at -> also the non-dominated plans without limits, for the explanation: what narrowly missed them. Declines without
+    limits and beyond EXACT_STREAMS streams."""
+    if not d.limits.bounded or not 1 < len(d.problem.streams) <= EXACT_STREAMS:
         return d
     return replace(d, seen=(*d.seen, *(("exact search", p) for p in pareto_front(d.costs))))
 

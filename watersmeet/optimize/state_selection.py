@@ -5,9 +5,8 @@ results are stored:
 
     (A B C D)  ->  ((A B) C D)
 
-*Which*: the pair with the highest frequency / weight. Frequency: in how many pipelines of the top node one is joined
-to what contains the other by a predicate between them: in every one, once, so in as many as there are inputs. Weight:
-the memory of the new state. The first pair in that order that lowers the CPU and fits the memory is taken; then all is
+*Which*: the pair with the highest frequency / weight. Frequency: how often the two are neighbours in the probe orders
+of the top node, a tuple's own input counting as the first. Weight: the memory of the new state. The first pair in that order that lowers the CPU and fits the memory is taken; then all is
 counted again.
 
 *Optimize* (line 9): an input that is a node already may be merged as a node of its own or taken apart, ((A B) C) or
@@ -29,14 +28,15 @@ Departs from the paper in: the merged vertex has state λλσW² and rate 2λλ�
 again after each merge (as printed E goes stale); a state that does not fit is skipped instead of ending the search;
 the loop ends when no pair helps (as printed it never does). Each is in docs/internals/papers.md. In dense graphs only the 2n
 best edges are tried.
-Unclear in the paper, settled as: an edge "appears in the join sequence" when the input is joined to what precedes it.
-So all edges appear equally often, and weight decides. The 6 and 2 times of the paper's example point to another
-reading, neighbours in the sequence, which has not been tried.
+Unclear in the paper, settled as: an edge "appears in the join sequence" when its two inputs are neighbours in it, which
+alone allows the 6 and 2 times of the paper's example. The other reading, an input joined to what precedes it, lets all
+edges appear equally often.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import Counter
+from itertools import combinations, pairwise
 
 from watersmeet.optimize.cost import Limits
 from watersmeet.optimize.node_costs import NodeCosts
@@ -97,13 +97,24 @@ def ranked_edges(costs: NodeCosts, blocks: tuple[int, ...]) -> list[tuple[int, i
     """Pairs of inputs with a predicate between them, by falling frequency / weight."""
     around = [costs.problem.linked(mask) for mask in blocks]
     linked = [(x, y) for x, y in combinations(range(len(blocks)), 2) if around[x] & blocks[y]]
-    frequency = len(blocks)
+    frequency = neighbours(costs, blocks)
 
     def worth(pair: tuple[int, int]) -> float:
         weight = costs.holding(blocks[pair[0]] | blocks[pair[1]])
-        return frequency / weight if weight else float("inf")
+        return frequency[pair] / weight if weight else float("inf")
 
     return sorted(linked, key=lambda pair: (-worth(pair), pair))
+
+
+def neighbours(costs: NodeCosts, blocks: tuple[int, ...]) -> Counter[tuple[int, int]]:
+    """How often each two inputs are next to each other in the join sequences of a node."""
+    ordering = costs.node(blocks)
+    place = {mask: i for i, mask in enumerate(blocks)}
+    found: Counter[tuple[int, int]] = Counter()
+    for start, order in enumerate(ordering.orders):
+        sequence = [place[ordering.blocks[j]] for j in (start, *order)]
+        found.update((min(pair), max(pair)) for pair in pairwise(sequence))
+    return found
 
 
 def _implementations(x: Shape, y: Shape) -> list[Shape]:
