@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar
 
@@ -25,7 +25,7 @@ from watersmeet.testing import Case, random_query, random_streams
 class Eager(Caching):
     """Looks after each few rows. Each cache in use is audited, now and then judged useless, and the budget changes all the time."""
 
-    rng: Random = Random(0)
+    rng: Random = field(default_factory=lambda: Random(0))
     engine: Engine | None = None
     audited: int = 0
 
