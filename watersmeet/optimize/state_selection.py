@@ -6,8 +6,8 @@ results are stored:
     (A B C D)  ->  ((A B) C D)
 
 *Which*: the pair with the highest frequency / weight. Frequency: how often the two are neighbours in the probe orders
-of the top node, a tuple's own input counting as the first. Weight: the memory of the new state. The first pair in that order that lowers the CPU and fits the memory is taken; then all is
-counted again.
+of the top node, a tuple's own input counting as the first. Weight: the memory of the new state. The first pair in that
+order that lowers the CPU and fits the memory is taken; then all is counted again.
 
 *Optimize* (line 9): an input that is a node already may be merged as a node of its own or taken apart, ((A B) C) or
 (A B C); of those that fit the memory the one of least CPU is taken.
