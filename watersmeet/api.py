@@ -240,10 +240,13 @@ def choose(
     join graph. If nothing fits the budget, a warning says so, and what the query allows is given up; if it allows nothing, the
     cheapest plan is taken: it only takes longer.
     """
+    from watersmeet.adapt.overload import directed, directing
+    from watersmeet.engine.program.compile import undirected
     from watersmeet.optimize.along_graph import along_graph
     from watersmeet.optimize.asked import Asked
     from watersmeet.optimize.choose import HEAD_ROOM, decide
     from watersmeet.optimize.choose import optimize as search
+    from watersmeet.optimize.cost import Limits
     from watersmeet.optimize.explain import refusal, shedding
 
     for caution in cautions(bound):
@@ -278,9 +281,16 @@ def choose(
         assert found.plan is not None
         warn(f"no exact plan fits the budget\n  {shedding(found)}", BudgetWarning, stacklevel=3)
         return found.plan
+    done = ""
+    if found.overload.direct and found.plan is not None and found.retention is None:
+        done = f"\n  {undirected(bound)}"
+        if not undirected(bound):
+            directed_plan, direction = directed(found.problem, [found.plan], Limits.of(budget, HEAD_ROOM).cpu)
+            warn(f"no exact plan fits the budget\n  {directing(direction)}", BudgetWarning, stacklevel=3)
+            return directed_plan
     exact = replace(bound, query=replace(bound.query, overload=Overload(), budget=None))
-    asked = " and ".join(n for n, on in (("DIRECT", found.overload.direct), ("EVICT", found.overload.evict)) if on)
-    done = f"\n  ON OVERLOAD {asked} is not carried out yet" if asked else ""
+    if found.overload.evict:
+        done += "\n  ON OVERLOAD EVICT is not carried out yet"
     if found.kept is not None and bound.preserved is not None:
         done += "\n  with a LEFT JOIN nothing is shed: a row whose partner was given up would come out as unmatched"
     warn(

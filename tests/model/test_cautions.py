@@ -29,8 +29,7 @@ def test_explain_says_what_is_not_carried_out() -> None:
     after = wm.explain(f"{query} EVICT AND DIRECT").split("Not carried out yet\n")[1]
     assert after.startswith(
         "  FRESHNESS (a 2 MINUTES): older results are given out, too\n"
-        "  ON OVERLOAD EVICT: a run is exact, and may fall behind\n"
-        "  ON OVERLOAD DIRECT: a run is exact, and may fall behind\n\n"
+        "  ON OVERLOAD EVICT: a run is exact, and may fall behind\n\n"
     )
     assert "OVERLOAD" not in wm.explain(f"{query} SHED").split("Not carried out yet\n")[1]
     assert "carried out" not in wm.explain(f"{DECLARED}{JOIN}")

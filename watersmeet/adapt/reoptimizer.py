@@ -1,5 +1,9 @@
 """Reoptimizer: the one controller of `plan="auto"`: orders and trees, then caches on what they leave.
 
+    budget ──▶ a plan that fits it ──▶ none? ──▶ what the query allows: SHED rows, DIRECT probes, else WAIT
+                       │
+                       └──▶ another plan is cheaper? move ──▶ caches in the memory that is left
+
 At each step the plan's tree and orders are looked at first (replan.py), with what the caches in use save counted for the plan in use. If
 that changes nothing, caches are (caching.py). A plan that comes into use has no caches; they are profiled anew for it.
 
@@ -48,7 +52,9 @@ class Reoptimizer:
     def step(self, seen: Observed) -> Change | None:
         self.replan.saved = self.caching.saved
         change = self.replan.step(seen)
-        return change if change is not None else self.caching.step(seen)
+        if change is not None or seen.plan.limited:  # a probe that is left out would keep caches up
+            return change
+        return self.caching.step(seen)
 
     def memory(self) -> bytes:
         return json.dumps([self.replan.memory().decode(), self.caching.memory().decode()]).encode()

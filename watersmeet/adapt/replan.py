@@ -25,16 +25,17 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+from watersmeet.adapt.overload import probe_less, shed
 from watersmeet.adapt.recent import drifted
 from watersmeet.engine.control import Change, Observed
 from watersmeet.engine.estimate import observe_windows
+from watersmeet.engine.program.compile import undirected
 from watersmeet.model.bind import BoundQuery
 from watersmeet.model.budget import Budget
 from watersmeet.model.plan import Plan, nodes
 from watersmeet.model.statistics import Costs, Statistics
-from watersmeet.optimize.choose import HEAD_ROOM, Decision, decide_problem
+from watersmeet.optimize.choose import HEAD_ROOM, decide_problem
 from watersmeet.optimize.cost import Limits, price
-from watersmeet.optimize.explain import shedding
 from watersmeet.optimize.from_query import state_problem
 from watersmeet.optimize.problem import Problem
 
@@ -74,15 +75,21 @@ class Replan:
         problem = state_problem(
             replace(self.bound, query=replace(self.bound.query, budget=None)), stats, self.budget
         ).problem
-        allowed = replace(self.bound.query.overload, direct=False, evict=False, using=None)
-        decision = decide_problem(problem, Limits.of(self.budget), budget=self.budget)
-        if decision.plan is None and allowed.shed and self.bound.preserved is None:
-            decision = decide_problem(problem, Limits.of(self.budget, HEAD_ROOM), overload=allowed, budget=self.budget)
+        roomy, giving_up = Limits.of(self.budget, HEAD_ROOM), bool(seen.plan.keep) or seen.plan.limited
+        # What was given up comes back only when a plan fits with room to spare: at the very limit it would come and go.
+        decision = decide_problem(problem, roomy if giving_up else Limits.of(self.budget), budget=self.budget)
+        if decision.plan is None:
+            return self._give_up(problem, roomy, seen.plan, why)
         found = decision.plan
-        if found is None or (found.root, found.keep) == (seen.plan.root, seen.plan.keep):
+        if giving_up:
+            self.before = {}
+            lost, made = ("probes", "made") if seen.plan.limited else ("rows", "kept")
+            said = f"{why}; all {lost} are {made} again: {found.root} fits the budget"
+            return Change(
+                said, plan=replace(found.bare, cells=seen.plan.cells), allowances=() if seen.plan.limited else None
+            )
+        if found.root == seen.plan.root:
             return None
-        if found.keep or seen.plan.keep:
-            return self._shed(seen, decision, found, why)
         now, then = price(problem, seen.plan.root).cpu, price(problem, found.root).cpu
         now -= self.saved * sum(seen.rates.values())
         if then > (1 - GAIN) * now or not self._pays_back(problem, seen.plan, found, now - then):
@@ -91,14 +98,19 @@ class Replan:
         reason = f"{why}; by what the windows hold now {seen.plan.bare} takes {now:.3g} of a core and {found.bare} {then:.3g}"
         return Change(reason, plan=replace(found.bare, cells=seen.plan.cells))
 
-    def _shed(self, seen: Observed, decision: Decision, found: Plan, why: str) -> Change | None:
-        """Give up more or less than now, if the shares to keep have moved by more than P."""
-        was, now = seen.plan.drop, found.drop
-        if not any(drifted(was.get(a, 1.0), now.get(a, 1.0), P) for a in {*was, *now}):
-            return None
-        self.before = {}
-        said = shedding(decision) if found.keep else f"all rows are kept again: {found.root} fits the budget"
-        return Change(f"{why}; {said}", plan=replace(found.bare, cells=seen.plan.cells))
+    def _give_up(self, problem: Problem, limits: Limits, now: Plan, why: str) -> Change | None:
+        """No plan fits: give up what the query allows, more or less than now."""
+        allowed = replace(self.bound.query.overload, evict=False, using=None)
+        change = None
+        if allowed.shed and self.bound.preserved is None:
+            decision = decide_problem(problem, limits, overload=allowed, budget=self.budget)
+            change = shed(decision, now, Limits.of(self.budget).cpu, why)
+        elif allowed.direct and not undirected(self.bound):
+            cheapest = decide_problem(problem, limits, overload=allowed, budget=self.budget).plan
+            change = probe_less(problem, now, cheapest or now, limits.cpu, why)
+        if change is not None:
+            self.before = {}  # facts of other pipelines: the next look sets them
+        return change
 
     def _pays_back(self, problem: Problem, was: Plan, plan: Plan, saved: float) -> bool:
         """Whether filling the states that are new takes less than is saved within the longest window."""

@@ -16,9 +16,8 @@ def not_carried_out(query: Query) -> Iterator[str]:
     """What the query says that a run does not do yet, and what it does instead."""
     if query.freshness:
         yield f"{_freshness(query)}: {_OLDER}"
-    for name, asked in (("EVICT", query.overload.evict), ("DIRECT", query.overload.direct)):
-        if asked:
-            yield f"ON OVERLOAD {name}: a run is exact, and may fall behind"
+    if query.overload.evict:
+        yield "ON OVERLOAD EVICT: a run is exact, and may fall behind"
 
 
 def apart(bound: BoundQuery) -> str:
