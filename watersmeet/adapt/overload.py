@@ -11,9 +11,9 @@ Source: static-optimization 5 (SHED); jaqpot 4.1 and 4.4 (DIRECT; thresholds).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from watersmeet.adapt.direction import Direction, direct
 from watersmeet.adapt.recent import drifted
@@ -30,7 +30,7 @@ LEAST: Final = 0.05  # and so does one that moves by less than this of all rows 
 GAIN: Final = 0.1  # results that another plan must bring to move to it
 
 
-def moved(was: Mapping[Hashable, float], now: Mapping[Hashable, float]) -> bool:
+def moved(was: Mapping[Any, float], now: Mapping[Any, float]) -> bool:
     """Whether a share differs by enough to change it. Shares that are not named are 1."""
     pairs = ((was.get(k, 1.0), now.get(k, 1.0)) for k in {*was, *now})
     return any(abs(a - b) >= LEAST and drifted(a, b, P) for a, b in pairs)
@@ -39,7 +39,7 @@ def moved(was: Mapping[Hashable, float], now: Mapping[Hashable, float]) -> bool:
 def shed(decision: Decision, now: Plan, limit: float, why: str) -> Change | None:
     """Give up more or fewer rows than now. limit: CPU; below it, head room or not, what is given up now may stay."""
     found = decision.plan
-    if found is None or decision.kept is None or not moved({**now.drop}, {**found.drop}):
+    if found is None or decision.kept is None or not moved(now.drop, found.drop):
         return None
     if now.keep:
         bill = price(decision.problem.thinned(now.drop.get(s, 1.0) for s in decision.problem.names), now.root)
@@ -77,5 +77,5 @@ def probe_less(problem: Problem, now: Plan, cheapest: Plan, cpu: float, why: str
     return Change(reason, plan=None if same else replace(plan, allow=(), cells=now.cells), allowances=plan.allow)
 
 
-def _by_probe(plan: Plan) -> dict[Hashable, float]:
+def _by_probe(plan: Plan) -> dict[tuple[str, str], float]:
     return {(a, b): x for a, b, x in plan.allow}
