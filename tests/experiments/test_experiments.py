@@ -35,6 +35,16 @@ HOLDING = {
         "Figure 13",
         "a season fitted",
     ),
+    "jaqpot": (
+        "Table 4, equal_hj",
+        "Table 4, global_hjpr",
+        "Table 4, ebest_hjp",
+        "always",
+        "JAQPOT fresh, bushy plan, μ = 30%",
+        "Figure 9 d, bushy plan",
+        "Figure 9 d, linear plan",
+        "coupled model",
+    ),
 }
 FALLING = {
     "static_optimization": ("with windows that count dropped tuples",),
@@ -47,6 +57,7 @@ FALLING = {
         "Algorithm 3",
     ),
     "heeb": (),
+    "jaqpot": ("Table 4, sbest_hjp", "Table 4, GrePP"),
 }
 
 
@@ -198,3 +209,26 @@ def test_spark_runs_of_heeb_are_the_same_as_in_process() -> None:
     }
     assert len(found["spark"]) == 6
     assert found["process"] == found["spark"]
+
+
+@pytest.mark.spark
+def test_spark_runs_of_jaqpot_are_the_same_as_in_process() -> None:
+    """The batch job simulates what the same settings give here."""
+    experiment = load("jaqpot")
+    config = experiment.config(quick=True)
+    part = next(p for p in experiment.parts if p.name == "fluctuate")
+    settings = [s for s in part.settings(config) if s["plan"] == "bushy"][:3]
+    found = {
+        on: sorted((sorted(s.items()), rows) for s, rows in part.measure({**config, "on": on, "chunk": 4}, settings))
+        for on in ("process", "spark")
+    }
+    assert len(found["spark"]) == 3
+    assert found["process"] == found["spark"]
+
+
+def test_experiment_sensors_are_generated_where_there_are_none(tmp_path: Path) -> None:
+    from experiments.jaqpot.settings import readings
+
+    source, keys = readings({**load("jaqpot").config(), "data": str(tmp_path / "none")})
+    assert (source, keys.shape) == ("generated", (5, 2400))
+    assert len(set(keys[0]) & set(keys[4])) > 10  # groups join
