@@ -34,7 +34,7 @@ policies, so it is never below them in this model; there may be other local opti
 >>> model.at(np.array(only_c)).output_rate
 0.0
 
-Source: none; jaqpot 4.1 assumes full states (docs/internals/papers.md, clash 6).
+Source: none; jaqpot 4.1 assumes full states (docs/internals/papers.md, clash 4).
 """
 
 from __future__ import annotations
