@@ -140,8 +140,9 @@ def _resources(tables: Tables) -> Iterator[Claim]:
                 "over 80 % of saturation throughput with 60 % of the resources",
                 f"{by[at, 'jaqpot']:.0%}, GrePP alone {by[at, 'grepp']:.0%}",
                 by[at, "jaqpot"] > 0.8,
-                "paths of A, B and C end in the same half-way join, which takes most of their probes, so their productivities lie close "
-                "together; GrePP is optimal in this model, so no division does better here.",
+                "paths of A, B and C end in the same half-way join, which takes most of their probes: their productivities lie within 1.3 "
+                "times of each other (median), and D's, which is higher, can use 1 % of the resources only. GrePP is optimal in this "
+                "model, so no division does better.",
             )
 
 
@@ -168,6 +169,24 @@ def _weather(config: Config, tables: Tables) -> Iterator[Claim]:
             "model, which takes productivities for independent of what is probed, expects "
             f"{_expected(tables, mu):.1f} times what comes.",
         )
+    w, times = config["weather"], config["weather"]["times"]
+    mine = [r for r in tables["weather"] if r["policy"] == "jaqpot"]
+    fresh = {(mu, p): total[mu, p] * (1 - _stale_share(config, tables, mu, p)) for mu, p in total}
+    over = {mu: fresh[mu, "jaqpot"] / max(fresh[mu, p] for p in HEURISTICS) for mu in w["resources"]}
+    kept = {mu: float(np.mean([r["feasible"] for r in mine if r["resources"] == mu])) for mu in w["resources"]}
+    yield Claim(
+        "5.3, sensors, feasible",
+        "for the sensors JAQPOT always finds a feasible assignment, and results are fresh",
+        f"tolerance {times:g}x kept in "
+        + ", ".join(f"{k:.0%} of the minutes at μ = {mu}" for mu, k in kept.items())
+        + "; stale: "
+        + ", ".join(f"{_stale_share(config, tables, mu, 'jaqpot'):.0%}" for mu in kept)
+        + "; fresh results over those of the best heuristic: "
+        + ", ".join(f"{x:.2f}" for x in over.values()),
+        min(kept.values()) == 1,
+        "where it is not feasible all goes to GrePP, which starves states: with 1,000 tuples in the state of ((A B) (C D)) and few results "
+        "for each probe, refreshing it takes more than μ.",
+    )
     grows = total[600, "jaqpot"] / total[300, "jaqpot"], total[900, "jaqpot"] / total[600, "jaqpot"]
     yield Claim(
         "5.2, Figure 8, growth",
@@ -177,6 +196,13 @@ def _weather(config: Config, tables: Tables) -> Iterator[Claim]:
         "in the model the output is concave in the resources, since the best paths are taken first: 1.5 times the resources can't "
         "triple it while productivities stay.",
     )
+
+
+def _stale_share(config: Config, tables: Tables, mu: int, policy: str) -> float:
+    """Stale results of a policy on the sensors, at the tolerance of Figure 8."""
+    rows = [r for r in tables["weather"] if r["resources"] == mu and r["policy"] == policy]
+    made = sum(r["results"] for r in rows if r["minute"] == config["weather"]["minutes"])
+    return float(sum(r[f"stale_{config['weather']['times']:g}"] for r in rows) / max(made, 1))
 
 
 def _expected(tables: Tables, mu: int) -> float:
@@ -319,13 +345,16 @@ def _ours(config: Config, tables: Tables) -> Iterator[Claim]:
         name: mean_by([{**r, "thresholds": str(r["thresholds"])} for r in tables["tuning"]], ("thresholds",), name)
         for name in ("of_best", "analysed", "acted")
     }
-    tuned, fixed = by["analysed"]["tuned",], by["analysed"]["0.05",]
-    lost_by = by["of_best"]["0.05",] - by["of_best"]["tuned",]
+    better = [
+        k
+        for k in by["analysed"]
+        if by["analysed"][k] <= by["analysed"]["tuned",] and by["of_best"][k] >= by["of_best"]["tuned",]
+    ]
     yield Claim(
         "ours, 5.4's future work: thresholds that tune themselves",
-        "as many results as with fixed thresholds (ε = p = 5 %), with fewer analyses",
-        f"{tuned:.0f} analyses against {fixed:.0f}; {by['of_best']['tuned',]:.2%} of deciding anew each step against "
-        f"{by['of_best']['0.05',]:.2%}; fixed ε of 30 %: {by['analysed']['0.3',]:.0f} and {by['of_best']['0.3',]:.2%}",
-        tuned < fixed and lost_by < 0.01,
-        "more is lost than the analyses are worth.",
+        "no fixed ε (p = 5 %) has as many results with as few analyses",
+        "results / deciding anew each step, analyses: "
+        + ", ".join(f"{k[0]} {by['of_best'][k]:.2%}, {by['analysed'][k]:.0f}" for k in by["of_best"]),
+        better == [("tuned",)],
+        f"fixed ε of {', '.join(k[0] for k in better if k != ('tuned',))} does; so they are not part of the package.",
     )

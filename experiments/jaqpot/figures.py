@@ -77,7 +77,7 @@ def _weather(config: Config, tables: Tables, path: Path) -> Path:
 
 
 def _freshness(config: Config, tables: Tables, path: Path) -> Path:
-    """Stale results by tolerance, then the resources that freshness takes. JAQPOT: where the tolerances can be kept."""
+    """Stale results by tolerance, then the resources that freshness takes. JAQPOT: where the tolerances can be kept (sensors: always)."""
     figure = Figure(figsize=(12, 6.4), layout="constrained")
     axes = figure.subplots(2, 3)
     times = config["times"]
@@ -87,7 +87,8 @@ def _freshness(config: Config, tables: Tables, path: Path) -> Path:
             at.bar(np.arange(len(times)) + 0.13 * i, heights, 0.13, color=COLORS[policy], label=NAMES[policy])
         at.set_xticks(np.arange(len(times)) + 0.32, [f"{t:g}x" for t in times])
         at.set_ylim(0, 1.05)
-        at.set_title(f"Figure 9 a to c: {plan}", fontsize=10)
+        mu = "μ = 300" if plan == "sensors" else f"μ = {config['freshness']['resources'][1]:.0%} of saturation"
+        at.set_title(f"Figure 9 a to c: {plan}, {mu}", fontsize=10)
         at.set_ylabel("stale results")
         at.grid(alpha=0.3, axis="y")
     axes.flat[0].legend(fontsize=7)

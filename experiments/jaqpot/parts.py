@@ -26,14 +26,13 @@ from experiments.jaqpot.settings import (
     tree,
 )
 from experiments.jaqpot.simulator import Simulator
+from experiments.jaqpot.tuned import tuning_settings
 from watersmeet.adapt.direction.direct import PAPERS, direct
-from watersmeet.adapt.direction.grepp import grepp
 from watersmeet.adapt.direction.half_joins import JoinTree
 from watersmeet.adapt.direction.jaqpot import jaqpot, least_tolerance
 from watersmeet.adapt.direction.lemmas import refresh_rates, tolerances
 from watersmeet.adapt.direction.paths import paths
 from watersmeet.adapt.direction.set_cover import exact_cover, greedy_cover
-from watersmeet.adapt.direction.thresholds import Thresholds
 from watersmeet.model.plan import Plan, nodes
 from watersmeet.optimize.problem import Problem
 
@@ -147,7 +146,7 @@ def freshness_settings(config: Config) -> Iterator[Setting]:
 def one_freshness(config: Config, setting: Setting) -> list[Row]:
     """How much is stale, at μ = 300 and at a share of saturation."""
     given, _ = random_tree(config, setting["plan"], setting["number"], config["most"][setting["plan"]])
-    rows = []
+    rows: list[Row] = []
     for resources in config["freshness"]["resources"]:
         mu = resources if resources > 1 else resources * given.saturation
         rows += [
@@ -319,77 +318,6 @@ def one_coupled(config: Config, setting: Setting) -> list[Row]:
     return rows
 
 
-def tuning_settings(config: Config) -> Iterator[Setting]:
-    for run in range(config["tuning"]["runs"]):
-        for kind in ("0.05", "0.02", "0.1", "0.3", "tuned"):
-            yield {"run": run, "thresholds": kind}
-
-
-def one_tuning(config: Config, setting: Setting) -> list[Row]:
-    """Selectivities walk; statistics are noisy. How often is analysed and acted, and what is lost against deciding always."""
-    t = config["tuning"]
-    rng = np.random.default_rng([config["seed"], 9, setting["run"]])
-    text = PLANS["linear"]
-    joins = [str(n) for n in nodes(Plan.parse(text).root)]
-    states = dict.fromkeys([*"ABCD", *joins[:-1]], 1000.0)
-    rate = {s: float(rng.uniform(300, 1200)) for s in "ABCD"}
-    tuned = setting["thresholds"] == "tuned"
-    now = Thresholds() if tuned else Thresholds(float(setting["thresholds"]), 0.05)
-    log_sigma = np.log(rng.uniform(0.5, 2, 3) / 1000)
-    speed, given, known = None, None, dict[str, float]()
-    analysed = acted = 0
-    got = best = 0.0
-    for _ in range(t["steps"]):
-        log_sigma = np.clip(log_sigma + rng.normal(0, t["drift"], 3), np.log(1e-4), np.log(1e-2))
-        true = tree(text, rate, states, dict(zip(joins, np.exp(log_sigma), strict=True)))
-        if given is None:
-            speed = 0.3 * true.saturation
-        assert speed is not None
-        seen = np.exp(log_sigma + rng.normal(0, t["noise"], 3))
-        statistics = dict(zip(joins, seen, strict=True))
-        if given is None or now.analyse(known, statistics):
-            analysed += 1
-            believed = tree(text, rate, states, statistics)
-            wanted = grepp(paths(believed), speed)
-            in_use = 0.0 if given is None else _worth(believed, given, speed)
-            act = given is None or now.act(in_use, wanted.output_rate)
-            if act:
-                before = 0.0 if given is None else _worth(true, given, speed)
-                given, known = parts(believed, wanted), statistics
-                acted += 1
-            else:
-                known, before = statistics, 0.0
-            if tuned:
-                assert given is not None
-                found = _worth(true, given, speed) - before
-                now = now.tuned(act, wanted.output_rate - in_use, found)
-        assert given is not None
-        got += _worth(true, given, speed)
-        best += grepp(paths(true), speed).output_rate
-    return [
-        {
-            "analysed": analysed,
-            "acted": acted,
-            "of_best": got / best,
-            "error_at_end": now.error,
-            "gain_at_end": now.gain,
-        }
-    ]
-
-
-def _worth(true: JoinTree, given: dict[tuple[str, str], float], speed: float) -> float:
-    """Results of an allocation where states are full; all parts are cut alike if more comes than there are resources for."""
-    come = {(w.stream, w.stream): w.rate for w in true.windows}
-    spent = output = 0.0
-    for half in true.halves:
-        for s in half.streams:
-            let_in = come[s, half.input] * given.get((s, half.input), 0.0)
-            spent += let_in * half.cost
-            come[s, half.node] = let_in * half.productivity
-            output += let_in * half.productivity if half.node == true.root else 0.0
-    return output * min(1.0, speed / spent) if spent else 0.0
-
-
 def _part(name: str, settings: object, run: str) -> Part:
     return Part(name, settings, spread(f"experiments.jaqpot.parts:{run}"))  # type: ignore[arg-type]
 
@@ -403,5 +331,5 @@ PARTS = (
     _part("share", share_settings, "one_share"),
     _part("overhead", overhead_settings, "one_overhead"),
     _part("coupled", coupled_settings, "one_coupled"),
-    _part("tuning", tuning_settings, "one_tuning"),
+    Part("tuning", tuning_settings, spread("experiments.jaqpot.tuned:one_tuning")),
 )

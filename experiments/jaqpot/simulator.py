@@ -91,7 +91,7 @@ class Simulator:
         return {"results": results, "stale": stale, "probes": probes, "matches": matches}
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def _run(  # a hot loop over what one simulator holds
     at: Any, who: Any, x: Any, sigma: Any, tolerance: Any, members: Any, keys: Any, heads: Any, sizes: Any, hops: Any,
     spread: Any, given: Any, played: Any, left: float, resources: float, seed: int,

@@ -18,7 +18,6 @@ from watersmeet.adapt.direction.lemmas import refresh_rates, residence, toleranc
 from watersmeet.adapt.direction.paths import paths
 from watersmeet.adapt.direction.productivity import Entry
 from watersmeet.adapt.direction.set_cover import exact_cover, greedy_cover, harmonic, refreshes
-from watersmeet.adapt.direction.thresholds import HIGHEST, LOWEST, Thresholds
 from watersmeet.errors import QueryError
 from watersmeet.model.plan import Plan
 from watersmeet.optimize.cost import price
@@ -191,11 +190,3 @@ def test_conform_jaqpot_keeps_tolerances_within_resources(text: str) -> None:
             assert all(lives[s] <= tolerance[s] * (1 + 1e-9) for s in lives), (seed, lives, tolerance)
             assert 0 < found.for_freshness <= resources
     assert feasible and infeasible, "one kind did not occur, so it was not tested"
-
-
-def test_conform_thresholds_stay_in_their_bounds() -> None:
-    low = high = Thresholds()
-    for _ in range(50):
-        low, high = low.tuned(True, 1.0, 1.0), high.tuned(False).tuned(True, 1.0, 0.0).tuned(False)
-    assert (low.error, low.gain) == (LOWEST, LOWEST)
-    assert high.gain == HIGHEST and LOWEST <= high.error <= HIGHEST
